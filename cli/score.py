@@ -144,7 +144,7 @@ def score(
         read_as = target_policy if is_given("target_policy") else policy
         made = _grounded(file, prediction, policy, read_as, options)
         _show(str(made), made.to_dict(), data)
-        if 100 * made.share < options["fail_under"]:
+        if made.share < options["fail_under"] / 100:
             click.get_current_context().exit(UNGROUNDED)
         return
     refuse("is for figures of sources; give --grounded too", *GROUNDED_ALONE)

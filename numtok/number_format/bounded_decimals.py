@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from numtok.errors import FormatError
-from numtok.numbers.automaton import NEVER, Continuation, Language, Part
+from numtok.numbers.automaton import Language, Part
 
 DIGITS = "0123456789"
 MOST_POSITIONS = 200_000  # (digits, remainder by the step) that a format may have to look at
@@ -24,6 +22,19 @@ LARGEST_EXPONENT = 308  # the largest power of ten that a float64 holds
 # After some digits: their remainder by the step, and whether all are those of the low bound, and of
 # the high one.
 Key = tuple[int, bool, bool]
+
+
+@dataclass(frozen=True)
+class Mantissa:
+    """Integers from ``low`` to ``high`` that are multiples of ``step``."""
+
+    low: int
+    high: int
+    step: int
+
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        return -(-self.low // self.step) * self.step > self.high
 
 
 @dataclass(frozen=True)
@@ -44,30 +55,16 @@ class Shape:
     grouping: str
     exponent: bool
 
-
-@dataclass(frozen=True)
-class Mantissa:
-    """Integers from ``low`` to ``high`` that are multiples of ``step``."""
-
-    low: int
-    high: int
-    step: int
-
-    @classmethod
-    def of(cls, low: Fraction, high: Fraction, step: Fraction | None, unit: Fraction) -> Mantissa:
-        """Return the integers whose product with ``unit`` lies between the bounds and is a multiple
-        of ``step``.
+    def mantissa(
+        self, low: Fraction, high: Fraction, power: int, within: tuple[int, int]
+    ) -> Mantissa:
+        """Return the integers within these two that give, times 10**power, a multiple of the step
+        between the bounds.
         """
-        multiple = 1 if step is None else (step / unit).numerator
-        return cls(math.ceil(low / unit), math.floor(high / unit), multiple)
-
-    def within(self, low: int, high: int) -> Mantissa:
-        """Return those of them that are neither below ``low`` nor above ``high``."""
-        return Mantissa(max(self.low, low), min(self.high, high), self.step)
-
-    def is_empty(self) -> bool:
-        """Whether there are none."""
-        return -(-self.low // self.step) * self.step > self.high
+        unit = Fraction(10) ** power
+        multiple = 1 if self.step is None else (self.step / unit).numerator
+        least, most = math.ceil(low / unit), math.floor(high / unit)
+        return Mantissa(max(least, within[0]), min(most, within[1]), multiple)
 
 
 class BoundedDecimals(Language):
@@ -96,16 +93,12 @@ class BoundedDecimals(Language):
         longest = min(shape.digits, max(1, len(str(math.floor(high)))))
         for whole in range(1, longest + 1):
             decimals = min(shape.decimals, shape.digits - whole)
-            unit = Fraction(1, 10**decimals)
             least = 10 ** (whole - 1 + decimals)
-            mantissa = Mantissa.of(low, high, shape.step, unit)
-            yield self._digits(
-                mantissa.within(least, 10 * least - 1), whole, decimals, shape.grouping
-            )
+            mantissa = shape.mantissa(low, high, -decimals, (least, 10 * least - 1))
+            yield self._digits(mantissa, whole, decimals, shape.grouping)
         decimals = min(shape.decimals, shape.digits)  # 0.05: the 0 is not counted
-        unit = Fraction(1, 10**decimals)
-        mantissa = Mantissa.of(low, high, shape.step, unit)
-        yield self._digits(mantissa.within(0 if zero else 1, 10**decimals - 1), 1, decimals, "")
+        mantissa = shape.mantissa(low, high, -decimals, (0 if zero else 1, 10**decimals - 1))
+        yield self._digits(mantissa, 1, decimals, "")
 
     def _scientific(self, shape: Shape, low: Fraction, high: Fraction) -> Iterator[Part]:
         """Yield numbers as ``d.ddde-x``: one digit before the point, which is not 0. Most exponents allow
@@ -113,10 +106,9 @@ class BoundedDecimals(Language):
         """
         decimals = min(shape.decimals, shape.digits - 1)
         exponents: dict[Mantissa, list[str]] = {}
+        digits = 10**decimals, 10 ** (decimals + 1) - 1
         for exponent in range(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1):
-            unit = Fraction(10) ** (exponent - decimals)
-            mantissa = Mantissa.of(low, high, shape.step, unit)
-            mantissa = mantissa.within(10**decimals, 10 ** (decimals + 1) - 1)
+            mantissa = shape.mantissa(low, high, exponent - decimals, digits)
             if not mantissa.is_empty():
                 exponents.setdefault(mantissa, []).append(f"e{exponent}")
         for mantissa, texts in exponents.items():
@@ -176,12 +168,3 @@ class BoundedDecimals(Language):
 
 def _at(state: int) -> Callable[[int], int]:
     return lambda after: state
-
-
-def longest_text(automaton: Continuation) -> int:
-    """Return the number of symbols of the longest sequence of an automaton without loops."""
-    reached, length = np.array([0]), -1
-    while len(reached):
-        following = automaton.following[reached]
-        reached, length = np.unique(following[following != NEVER]), length + 1
-    return length

@@ -13,7 +13,7 @@ import numpy as np
 
 from numtok.number_format.grounded_text import GroundedText, Symbols
 from numtok.number_format.grounded_tokens import Ending, GroundedTokens, Vocabulary, decode
-from numtok.number_format.logits_processor import RowsProcessor, all_but
+from numtok.number_format.logits_processor import RowsProcessor
 from numtok.number_format.number_format import Figure
 from numtok.number_format.token_trie import Ints, token_contents_of
 from numtok.number_format.written_forms import digits_of_names, forms_of_values, written_forms
@@ -64,7 +64,6 @@ class GroundedLogitsProcessor(RowsProcessor):
         self._is_end = np.isin(self._vocabulary.ids, self.ends)
         self._further = forms_of_values(allow, self.grammar)
         self._tokens: dict[str, GroundedTokens] = {}  # by the text that has the figures
-        self._forbidden: dict[Any, Any] = {}
         given = [sources] if isinstance(sources, str) else sources
         self._sources = None if given is None else "\n".join(given)
 
@@ -83,25 +82,20 @@ class GroundedLogitsProcessor(RowsProcessor):
         tokens, ending = state
         return tokens, tokens.after(ending, token)
 
-    def forbidden(self, state: RowState, scores: Any) -> Any:
-        """Return bool[vocabulary], the tokens that may not follow."""
+    def allowed(self, state: RowState) -> Ints:
+        """Return the ids of the tokens that may follow, int64[n]."""
         tokens, ending = state
-        key = tokens, ending, scores.shape[1], scores.device
-        if key not in self._forbidden:
-            may_end = tokens.text.may_end(ending.state) and not ending.pending
-            ids = self._vocabulary.ids[tokens.allowed(ending) & ~self._is_end]
-            self._forbidden[key] = all_but([*ids.tolist(), *self.ends * may_end], scores)
-        return self._forbidden[key]
+        ids = self._vocabulary.ids[tokens.allowed(ending) & ~self._is_end]
+        may_end = tokens.text.may_end(ending.state) and not ending.pending
+        return np.append(ids, self.ends) if may_end else ids
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return the scores of the tokens that may follow, and -inf for all others."""
         held = super().__call__(input_ids, scores)
-        used = {id(tokens) for tokens, _ in self._states.values()}
-        if any(id(one) not in used for one in self._tokens.values()):  # of prompts before
-            self._tokens = {text: one for text, one in self._tokens.items() if id(one) in used}
-            self._forbidden = {
-                key: one for key, one in self._forbidden.items() if id(key[0]) in used
-            }
+        used = {tokens for tokens, _ in self._states.values()}
+        if len(used) < len(self._tokens):  # the others are of prompts before
+            self._tokens = {text: one for text, one in self._tokens.items() if one in used}
+            self._masks = {key: mask for key, mask in self._masks.items() if key[0][0] in used}
         return held
 
     def _tokens_of(self, text: str) -> GroundedTokens:

@@ -50,9 +50,6 @@ class Symbols:
 
     Args:
         grammar: what counts as a number, without a pattern or parentheses for a sign.
-
-    Attributes:
-        separators: the symbols of characters that group digits.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -61,18 +58,14 @@ class Symbols:
         table = kinds.astype(np.uint32)
         for first, last in ranges()["number"]:
             table[first:last] = np.arange(first, last)
-        for (
-            character
-        ) in f"+dD\n{SPECIAL}":  # d and D are of the kinds e and E, but begin no exponent here
+        for character in f"+dD\n{SPECIAL}":  # d and D are of the kinds e and E, but no exponents
             table[ord(character)] = ord(character)
         self._kind = dict(zip(KINDS, KINDS, strict=True)) | dict.fromkeys(DIGITS, "0")
         self._kind |= {"+": "-", "d": "e", "D": "E", "\n": " ", SPECIAL: " "}
-        self.separators = ""
         for at, mark in enumerate(separators_of(grammar)):
             symbol = "," if mark == "," else chr(FIRST_SEPARATOR + at)
             self._kind[symbol] = chr(kinds[ord(mark)])
             table[ord(mark)] = ord(symbol)
-            self.separators += symbol
         self._table, self._kinds = table, kinds
         self._values = character_classes()
         self.all = "".join(self._kind)
@@ -210,11 +203,12 @@ class GroundedText:
         text = self._text_after(state, kind)
         paths = set()
         for path in (*state.paths, *self._begun(state, kind)):
-            moved = self._moved(path, symbol)
-            if moved is not None:
-                paths.add(moved)
-                if self._is_whole(moved):
-                    text = "N" if moved.is_figure else "0"
+            texts = self._automata[path.is_figure]
+            after = texts.after(path.state, symbol)
+            if after != NEVER:
+                paths.add(path._replace(state=after))
+                if texts.ends(after):
+                    text = "N" if path.is_figure else "0"
         if text is None and not paths:
             return NOWHERE
         return self._number(State(text, frozenset(paths)))
@@ -238,14 +232,6 @@ class GroundedText:
         if text in self._begins.get(kind, ()):
             return [Path(0, is_figure=True)]
         return [Path(0, is_figure=False)] if kind == "0" and text in GLUED_AFTER else []
-
-    def _moved(self, path: Path, symbol: str) -> Path | None:
-        """Return where a path leads with one more symbol, None for nowhere."""
-        after = self._automata[path.is_figure].after(path.state, symbol)
-        return None if after == NEVER else Path(after, path.is_figure)
-
-    def _is_whole(self, path: Path) -> bool:
-        return self._automata[path.is_figure].ends(path.state)
 
 
 class _Texts:

@@ -98,7 +98,6 @@ class GroundedTokens:
     def __init__(self, vocabulary: Vocabulary, text: GroundedText) -> None:
         self._vocabulary, self.text = vocabulary, text
         self._table = _Rows(text, vocabulary.alphabet)
-        self._allowed: dict[Ending, Mask] = {}
 
     def after(self, ending: Ending, token: int) -> Ending:
         """Return how a text ends after one more token, whether or not it may follow."""
@@ -114,13 +113,8 @@ class GroundedTokens:
 
     def allowed(self, ending: Ending) -> Mask:
         """Return bool[tokens], whether each token may follow."""
-        if ending not in self._allowed:
-            find = self._after_part if ending.pending else self._after_whole
-            self._allowed[ending] = find(ending)
-        return self._allowed[ending]
-
-    def _after_whole(self, ending: Ending) -> Mask:
-        """Return what :meth:`allowed` does, where no character is cut."""
+        if ending.pending:
+            return self._after_part(ending)
         at_nodes = self._vocabulary.trie.states(self._table, ending.state)
         states = at_nodes[self._vocabulary.node]
         allowed: Mask = states != NOWHERE
@@ -130,7 +124,7 @@ class GroundedTokens:
         return allowed
 
     def _after_part(self, ending: Ending) -> Mask:
-        """Return the same within a character, with which a token has to go on."""
+        """Return what :meth:`allowed` does within a character, with which a token has to go on."""
         allowed = np.zeros(len(self._vocabulary.ids), np.bool_)
         for token in self._vocabulary.continuing.tolist():
             with contextlib.suppress(UnicodeDecodeError):

@@ -22,7 +22,8 @@ ENDED = -1  # the state after the end token
 
 class RowsProcessor:
     """A logits processor that knows the state of each row by its ids, so that rows may be reordered,
-    dropped or repeated, as beams are. A row that it has not seen before is a prompt.
+    dropped or repeated, as beams are. A row that it has not seen before is a prompt. Where other
+    constraints leave no token that may follow, they alone hold.
 
     Args:
         tokenizer: the model's.
@@ -40,6 +41,7 @@ class RowsProcessor:
     def __init__(self, tokenizer: Any, eos_token_id: int | Sequence[int] | None) -> None:
         self.ends = _end_tokens(tokenizer, eos_token_id)
         self._states: dict[bytes, Any] = {}
+        self._masks: dict[Any, Any] = {}
 
     def first(self, ids: Ints) -> Any:
         """Return the state of a row that is a prompt."""
@@ -49,8 +51,8 @@ class RowsProcessor:
         """Return the state after one more token."""
         raise NotImplementedError
 
-    def forbidden(self, state: Any, scores: Any) -> Any:
-        """Return bool[vocabulary], the tokens that may not follow, on the device of the scores."""
+    def allowed(self, state: Any) -> Ints:
+        """Return the ids of the tokens that may follow, int64[n]."""
         raise NotImplementedError
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
@@ -61,11 +63,22 @@ class RowsProcessor:
             before = self._states.get(ids[:-1].tobytes())
             state = self.first(ids) if before is None else self.after(before, int(ids[-1]))
             states[ids.tobytes()] = state
-            held[row].masked_fill_(self.forbidden(state, scores), -np.inf)
+            held[row].masked_fill_(self._forbidden(state, scores), -np.inf)
             if bool((held[row] == -np.inf).all()):
                 held[row] = scores[row]
         self._states = states
         return held
+
+    def _forbidden(self, state: Any, scores: Any) -> Any:
+        """Return bool[vocabulary], the tokens that may not follow, on the device of the scores."""
+        import torch
+
+        key = state, scores.shape[1], scores.device
+        if key not in self._masks:
+            mask, ids = np.ones(scores.shape[1], np.bool_), self.allowed(state)
+            mask[ids[ids < len(mask)]] = False
+            self._masks[key] = torch.from_numpy(mask).to(scores.device)
+        return self._masks[key]
 
 
 class NumberFormatProcessor(RowsProcessor):
@@ -73,15 +86,13 @@ class NumberFormatProcessor(RowsProcessor):
     transformers' ``LogitsProcessor``.
 
     A prompt is what stands in the rows when the processor sees them first; for the next prompts the
-    same processor may be used again. Where other constraints leave no token that may follow, they
-    alone hold.
+    same processor may be used again.
 
     Args:
         automaton: the numbers that may be written.
         alphabet: its characters.
-        tokenizer: the model's, as in :meth:`numtok.NumberFormat.logits_processor`.
-        leading_space: whether one space may stand before the number.
-        eos_token_id: the end token, or several; None for the tokenizer's.
+        tokenizer, leading_space, eos_token_id: as :meth:`numtok.NumberFormat.logits_processor`
+            takes them.
 
     Shape:
         - input_ids: (rows, seq); scores: (rows, vocabulary); output: (rows, vocabulary).
@@ -114,15 +125,13 @@ class NumberFormatProcessor(RowsProcessor):
             self._table[self._start, alphabet.index(" ")] = 0
         self._complete = np.append(automaton.ends, [False, False])
         self._nodes: dict[int, Ints] = {}
-        self._forbidden: dict[Any, Any] = {}
         self._ends_well = self._states_that_end()
         if not self._ends_well[self._start]:
             raise FormatError("the tokens of this tokenizer cannot write these numbers")
 
     def first(self, ids: Ints) -> int:
         """Return the state before the number."""
-        start: int = self._start
-        return start
+        return int(self._start)
 
     def after(self, state: int, token: int) -> int:
         """Return the state after one more token."""
@@ -137,17 +146,12 @@ class NumberFormatProcessor(RowsProcessor):
             self._nodes[state] = self.trie.states(self._table, state)
         return self._nodes[state]
 
-    def forbidden(self, state: int, scores: Any) -> Any:
-        """Return bool[vocabulary]: all but the end where no other token may follow."""
-        key = state, scores.shape[1], scores.device
-        if key not in self._forbidden:
-            ids = list(self.ends)
-            if state not in (ENDED, self._nowhere):
-                to = self._nodes_after(state)[self.trie.node]
-                ids = self.ends * bool(self._complete[state])
-                ids = [*self.trie.ids[self._ends_well[to]].tolist(), *ids]
-            self._forbidden[key] = all_but(ids, scores)
-        return self._forbidden[key]
+    def allowed(self, state: int) -> Ints:
+        """Return the ids of the tokens that may follow: the end tokens where no others may."""
+        if state in (ENDED, self._nowhere):
+            return np.array(self.ends)
+        ids = self.trie.ids[self._ends_well[self._nodes_after(state)[self.trie.node]]]
+        return np.append(ids, self.ends) if self._complete[state] else ids
 
     def _states_that_end(self) -> Any:
         """bool[states], from which tokens lead to a whole number: all, if each character of the
@@ -158,26 +162,11 @@ class NumberFormatProcessor(RowsProcessor):
             return np.arange(len(self._table)) < self._nowhere
         ends_well = self._complete.copy()
         while True:
-            more = ends_well | np.array(
-                [
-                    ends_well[self._nodes_after(one)[self.trie.node]].any()
-                    for one in range(self._nowhere)
-                ]
-                + [False]
-            )
+            tokens = (self._nodes_after(one)[self.trie.node] for one in range(self._nowhere))
+            more = ends_well | np.array([*(ends_well[one].any() for one in tokens), False])
             if (more == ends_well).all():
                 return ends_well
             ends_well = more
-
-
-def all_but(ids: Sequence[int], scores: Any) -> Any:
-    """Return bool[vocabulary], False for these ids, on the device of the scores (rows, vocabulary)."""
-    import torch
-
-    forbidden = np.ones(scores.shape[1], np.bool_)
-    chosen = np.array(ids, np.int64)
-    forbidden[chosen[chosen < len(forbidden)]] = False
-    return torch.from_numpy(forbidden).to(scores.device)
 
 
 def _end_tokens(tokenizer: Any, given: int | Sequence[int] | None) -> list[int]:

@@ -1,5 +1,5 @@
-"""The texts of an automaton in the notations of other programs: a regular expression, grammars of
-llama.cpp and xgrammar (GBNF) and of llguidance (Lark), and a JSON schema of values.
+"""The texts of an automaton in the notations of other programs: a regular expression, and grammars
+of llama.cpp and xgrammar (GBNF) and of llguidance (Lark).
 
 A state of the automaton becomes an expression: what may follow it. In a grammar a state that
 several lead to is a rule of its own, so that a grammar is no longer than the automaton; in a regular
@@ -14,16 +14,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
 
 from numtok.errors import FormatError
+from numtok.number_format.bounded_decimals import DIGITS
 from numtok.numbers.automaton import NEVER, Continuation
 
 LONGEST_REGEX = 100_000  # characters; engines take seconds for more
-
 WRITTEN_OUT = 24  # characters; an expression that is no longer is no rule of its own
-DIGITS = "0123456789"
 
 # An expression: atoms in a row, and how often each may stand there, at least and at most.
 Sequenced = tuple[tuple[str, int, int], ...]
@@ -38,8 +35,7 @@ class Notation:
         digits: writes one of some digits, given as the inside of a character class.
         group: what an expression in parentheses begins with.
         between: what stands between atoms.
-        rule: writes the name of a state; None where there are no rules.
-        longest: the most characters of an expression, None for any number.
+        rule: writes the name of a state; None where there are no rules, as in regular expressions.
     """
 
     literal: Callable[[str], str]
@@ -47,7 +43,6 @@ class Notation:
     group: str
     between: str
     rule: Callable[[int], str] | None
-    longest: int | None
 
 
 def _quoted(character: str) -> str:
@@ -58,11 +53,9 @@ def _escaped(character: str) -> str:
     return re.escape(character) if character in ".+" else character
 
 
-REGEX = Notation(_escaped, "[{}]".format, "(?:", "", None, LONGEST_REGEX)
-GBNF = Notation(
-    _quoted, "[{}]".format, "(", " ", lambda state: f"s{state}" if state else "root", None
-)
-LARK = Notation(_quoted, "/[{}]/".format, "(", " ", lambda state: f"S{state}", None)
+REGEX = Notation(_escaped, "[{}]".format, "(?:", "", None)
+GBNF = Notation(_quoted, "[{}]".format, "(", " ", lambda state: f"s{state}" if state else "root")
+LARK = Notation(_quoted, "/[{}]/".format, "(", " ", lambda state: f"S{state}")
 
 
 def to_regex(automaton: Continuation, alphabet: str) -> str:
@@ -80,31 +73,6 @@ def to_lark(automaton: Continuation, alphabet: str) -> str:
     lexeme.
     """
     return "start: S0\n" + _rules(automaton, alphabet, LARK, ":")
-
-
-def json_schema(
-    low: Decimal | None = None,
-    high: Decimal | None = None,
-    step: Decimal | None = None,
-    values: Sequence[Decimal] | None = None,
-) -> dict[str, Any]:
-    """Return the schema of numbers between bounds, or of some values."""
-    if values is not None:
-        return {"enum": [_json_number(value) for value in values]}
-    schema: dict[str, Any] = {"type": "integer" if step is not None and step % 1 == 0 else "number"}
-    limits = {"minimum": low, "maximum": high, "multipleOf": step}
-    return schema | {n: _json_number(one) for n, one in limits.items() if one is not None}
-
-
-def _json_number(value: Decimal) -> int | float:
-    if value == value.to_integral_value():
-        return int(value)
-    if Decimal(repr(float(value))) != value:
-        raise FormatError(
-            f"no float64 is written {value}, so JSON readers would round it; take"
-            " json_schema(string=True)"
-        )
-    return float(value)
 
 
 def _rules(automaton: Continuation, alphabet: str, notation: Notation, is_written: str) -> str:
@@ -133,9 +101,9 @@ def _expressions(
         ]
         expression = _either(choices, bool(automaton.ends[state]), notation)
         text = _write(expression, notation)
-        if notation.longest is not None and len(text) > notation.longest:
+        if notation.rule is None and len(text) > LONGEST_REGEX:
             raise FormatError(
-                f"the regular expression would have more than {notation.longest} characters; take"
+                f"the regular expression would have more than {LONGEST_REGEX} characters; take"
                 " gbnf(), ebnf() or lark(), which name what is used several times"
             )
         written[state] = expression

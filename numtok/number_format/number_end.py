@@ -13,16 +13,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from numtok.number_format.bounded_decimals import DIGITS
 from numtok.number_format.number_format import NumberFormat
 from numtok.numbers.automaton import NEVER
 
-DIGITS = "0123456789"
 MARKS, EXPONENTS, SIGNS = ".,", "eE", "+-"
 
 # What a state is made of: the state of the format's automaton, NEVER where the characters go on with
 # no number; how many of them stand behind the last whole number, None if there is none; and which
 # kind of character the last of them is.
 Reading = tuple[int, int | None, str]
+BEFORE: Reading = (-2, None, "")  # in front of the number
 
 
 class NumberEnds:
@@ -43,33 +44,28 @@ class NumberEnds:
     ended, nowhere, start = 0, 1, 2
 
     def __init__(self, number_format: NumberFormat, leading_space: bool = True) -> None:
-        self._automaton = number_format.automaton
+        self._automaton, self._leading_space = number_format.automaton, leading_space
         known = number_format.alphabet
         self.alphabet = "".join(dict.fromkeys(f"{known}{DIGITS}{MARKS}{EXPONENTS}{SIGNS} "))
         columns = [*self.alphabet, "\0"]
-        before: Reading = (-2, None, "")  # of the number
-        first: Reading = (0, None, "")
-        states: dict[Reading, int] = {before: self.start}
+        states: dict[Reading | int, int] = {one: one for one in (self.ended, self.nowhere)}
+        states[BEFORE] = self.start
         rows = [[self.ended] * len(columns), [self.nowhere] * len(columns)]
-        for reading in (order := [before]):
-            row = []
-            for character in columns:
-                after: Reading | int
-                if reading == before and character == " " and leading_space:
-                    after = first
-                else:
-                    after = self._after(first if reading == before else reading, character)
-                if not isinstance(after, int):
-                    if after not in states:
-                        states[after] = len(order) + self.start
-                        order.append(after)
-                    after = states[after]
-                row.append(after)
-            rows.append(row)
+        for reading in (order := [BEFORE]):
+            row = [self._after(reading, character) for character in columns]
+            for after in row:
+                if not isinstance(after, int) and after not in states:
+                    states[after] = len(states)
+                    order.append(after)
+            rows.append([states[after] for after in row])
         self.table: npt.NDArray[np.int64] = np.array(rows, np.int64)
         self.behind = [0, 0, *(reading[1] or 0 for reading in order)]
 
     def _after(self, reading: Reading, character: str) -> Reading | int:
+        if reading == BEFORE:
+            reading = (0, None, "")
+            if character == " " and self._leading_space:
+                return reading
         state, behind, kind = reading
         column = self.alphabet.find(character)
         following = self._automaton.following

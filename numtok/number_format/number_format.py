@@ -14,15 +14,16 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from numtok.errors import FormatError
 from numtok.number_format.bounded_decimals import (
     DIGITS,
     LARGEST_EXPONENT,
     BoundedDecimals,
     Shape,
-    longest_text,
 )
-from numtok.number_format.notations import json_schema, to_gbnf, to_lark, to_regex
+from numtok.number_format.notations import to_gbnf, to_lark, to_regex
 from numtok.numbers.automaton import NEVER, Continuation, Part
 from numtok.numbers.extract import extract
 
@@ -110,16 +111,7 @@ class NumberFormat:
         """
         if isinstance(values, str):
             raise FormatError(f"values={values!r} is a text; give a list of figures")
-        texts = []
-        for value in values:
-            if not isinstance(value, str):
-                number = _decimal(value, "value")
-                texts.append(format(number if number else abs(number), "f"))
-            elif _read(value) is None:
-                raise FormatError(f"{value!r} is not one number; give its value as a Decimal")
-            else:
-                texts.append(value)
-        return cls(texts=tuple(sorted(set(texts))))
+        return cls(texts=tuple(sorted(set(map(as_written, values)))))
 
     @functools.cached_property
     def alphabet(self) -> str:
@@ -139,7 +131,11 @@ class NumberFormat:
     @functools.cached_property
     def longest(self) -> int:
         """The number of characters of the longest text."""
-        return longest_text(self.automaton)
+        reached, length = np.array([0]), -1
+        while len(reached):
+            following = self.automaton.following[reached]
+            reached, length = np.unique(following[following != NEVER]), length + 1
+        return length
 
     def matches(self, text: str) -> bool:
         """Whether a text, all of it, is one of the numbers."""
@@ -196,10 +192,14 @@ class NumberFormat:
         if string:
             return {"type": "string", "pattern": f"^{self.regex()}$"}
         if self.texts is not None:
-            return json_schema(values=sorted(set(map(self.value, self.texts))))
+            return {"enum": [_json_number(one) for one in sorted(set(map(self.value, self.texts)))]}
         low, high = self._bounds()
-        unit = None if self.exponent else Decimal(1).scaleb(-self._decimals)
-        return json_schema(low, high, unit if self.step is None else Decimal(self.step))
+        step = None if self.exponent else Decimal(1).scaleb(-self._decimals)
+        step = step if self.step is None else Decimal(self.step)
+        limits = {"minimum": low, "maximum": high, "multipleOf": step}
+        return {"type": "integer" if step is not None and step % 1 == 0 else "number"} | {
+            name: _json_number(limit) for name, limit in limits.items() if limit is not None
+        }
 
     def logits_processor(
         self,
@@ -308,8 +308,33 @@ def _decimal(value: Figure, name: str) -> Decimal:
     return number
 
 
+def as_written(value: Figure) -> str:
+    """Return a figure as it is written: a text itself, another number without an exponent.
+
+    Raises:
+        FormatError: for a text that is not one number, and what is no finite number.
+    """
+    if not isinstance(value, str):
+        number = _decimal(value, "value")
+        return format(number if number else abs(number), "f")
+    if _read(value) is None:
+        raise FormatError(f"{value!r} is not one number; give its value as a Decimal")
+    return value
+
+
 def _decimals_of(number: Decimal) -> int:
     return max(0, -int(number.as_tuple().exponent))
+
+
+def _json_number(value: Decimal) -> int | float:
+    if value == value.to_integral_value():
+        return int(value)
+    if Decimal(repr(float(value))) != value:
+        raise FormatError(
+            f"no float64 is written {value}, so JSON readers would round it; take"
+            " json_schema(string=True)"
+        )
+    return float(value)
 
 
 def _read(text: str) -> Decimal | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from numtok.number_format.bounded_decimals import DIGITS
-from numtok.number_format.number_format import Figure, NumberFormat
+from numtok.number_format.number_format import Figure, as_written
 from numtok.numbers.extract import extract
 from numtok.numbers.grammar import Grammar, separators_of
 from numtok.numbers.number import Number
@@ -52,7 +52,8 @@ def forms_of_values(values: Iterable[Figure], grammar: Grammar) -> set[str]:
     Raises:
         FormatError: for what is neither a text nor a finite number.
     """
-    texts = (one if isinstance(one, str) else _as_written(one, grammar) for one in values)
+    point = grammar.decimal
+    texts = (v if isinstance(v, str) else as_written(v).replace(".", point) for v in values)
     return written_forms(" ; ".join(texts), grammar)
 
 
@@ -66,11 +67,6 @@ def digits_of_names(text: str, grammar: Grammar) -> set[str]:
     for number in extract(text, grammar):
         rest[number.start : number.stop] = " " * (number.stop - number.start)
     return {one for one in re.findall("[0-9]+", "".join(rest)) if len(one) <= LONGEST}
-
-
-def _as_written(value: Figure, grammar: Grammar) -> str:
-    [text] = NumberFormat.of([value]).texts or ()
-    return text.replace(".", grammar.decimal)
 
 
 def _forms(figure: str, grammar: Grammar) -> Iterator[str]:

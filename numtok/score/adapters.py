@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from numtok.score.claims import KINDS, check_kinds
 from numtok.score.compare import TARGETS, equal
 from numtok.score.final import final_number
+from numtok.score.grounding_report import grounded_report
 from numtok.score.policy import Policy, policy_named
 
 INVALID = "[invalid]"  # what lm-evaluation-harness' own filters say where they find nothing
@@ -165,18 +167,12 @@ def grounded_reward(
         NumtokError: for a policy or kind that does not exist. KeyError: when called without the
             column.
     """
-    from numtok.score.claims import KINDS, check_kinds
-    from numtok.score.grounding import Sources
-
     chosen, kinds = policy_named(policy), check_kinds(KINDS if ignore is None else ignore)
 
     def share(completion: Any, texts: Any) -> float:
-        text = text_of(completion) or ""
-        figures = Sources(texts, chosen).check(text, tolerance, chosen, kinds, compute=compute)
-        claims = [one for one in figures if not one.ignored]
-        if not claims:
-            return without_figures
-        return sum(not one.ungrounded for one in claims) / len(claims)
+        of_one = [text_of(completion)], [texts], tolerance, chosen, kinds
+        made = grounded_report(*of_one, compute=compute)
+        return made.share if made.figures else without_figures
 
     def numtok_grounded_reward(completions: Sequence[Any], **columns: Any) -> list[float]:
         return [share(*pair) for pair in zip(completions, columns[sources], strict=True)]

@@ -105,7 +105,7 @@ def digits_right(prediction: Answer, target: Answer) -> float:
 
 def leading_digits_right(value: Exact, wanted: Exact) -> float:
     """Return :func:`digits_right` of two values."""
-    if _close(value, wanted, Fraction(0), Fraction(0)):
+    if value == wanted:
         return math.inf
     divisor = rounded(wanted)
     if not divisor:
@@ -156,22 +156,19 @@ def _readings(answer: Answer, policy: Policy) -> list[Exact]:
 
 
 def _close(one: Exact, other: Exact, relative: Fraction, fixed: Fraction) -> bool:
-    if isinstance(one, Decimal) and isinstance(other, Decimal) and one == other:
+    if one == other:
         return True
-    largest = max(magnitude(one)[1], magnitude(other)[1])
-    if fixed and largest < _FAR:
-        near = [0 if magnitude(value)[1] < -_FAR else value for value in (one, other)]
+    powers = magnitude(one)[1], magnitude(other)[1]
+    if fixed and max(powers) < _FAR:
+        near = [0 if power < -_FAR else v for v, power in zip((one, other), powers, strict=True)]
         if abs(_exactly(near[0]) - _exactly(near[1])) <= fixed:
             return True
-    if not one and other:
+    if not one:
         return relative >= 1
-    if not other or abs(magnitude(one)[1] - magnitude(other)[1]) > _FAR:
-        return one == other
-    if isinstance(one, Decimal) and isinstance(other, Decimal):
-        # near 1, where no product is beyond the largest exponent
-        one, other = one.scaleb(-largest, _EXACT), other.scaleb(-largest, _EXACT)
-        error = _EXACT.multiply(_EXACT.subtract(one, other).copy_abs(), relative.denominator)
-        return error <= _EXACT.multiply(other.copy_abs(), relative.numerator)
+    if not (other and relative) or abs(powers[0] - powers[1]) > _FAR:
+        return False
+    if isinstance(one, Decimal) and isinstance(other, Decimal):  # near 1, for short fractions
+        one, other = one.scaleb(-powers[1], _EXACT), other.scaleb(-powers[1], _EXACT)
     found, wanted = _exactly(one), _exactly(other)
     return abs(found - wanted) <= relative * abs(wanted)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from numtok.score.figures import Place, Quantity, as_float
+from numtok.score.figures import Found, Quantity, as_float, position
 
 MOST_OPERANDS = 400  # different figures of the sources; of more, any figure is a sum of some two
 # of floats: of a result, and of what it was subtracted from
@@ -39,18 +39,9 @@ class Wanted(NamedTuple):
     direction: int = 0
 
 
-class Computed(NamedTuple):
-    """A computation: what was done with which figures."""
-
-    how: str
-    places: tuple[Place, ...]
-
-
-class _Ranked(NamedTuple):
-    """A computation and its rank; the smallest is the likeliest."""
-
-    rank: tuple[int, ...]
-    computed: Computed
+Ranked = tuple[
+    tuple[int, ...], Found
+]  # a rank, of which the smallest is the likeliest, and operands
 
 
 class _Operation(NamedTuple):
@@ -127,24 +118,20 @@ _OPERATIONS = (  # the result of each is positive
 )
 
 
-def computed_from(wanted: Sequence[Wanted], operands: Sequence[Operand]) -> Computed | None:
+def computed_from(wanted: Sequence[Wanted], operands: Sequence[Operand]) -> Found:
     """Return how a figure comes from at most two operands; the operands that stand closest together,
     in one source if that can be.
 
     Args:
         wanted: the figure, once for each scale that it may be meant in.
-        operands: figures of the sources.
+        operands: figures of the sources, in order of size.
     """
-    ordered = sorted(operands, key=lambda one: one.approximate)
-    best = min(
-        (ranked for one in wanted if one.size for ranked in _candidates(one, ordered)),
-        key=lambda ranked: ranked.rank,
-        default=None,
-    )
-    return best.computed if best else None
+    ranked = (one for figure in wanted if figure.size for one in _candidates(figure, operands))
+    _, found = min(ranked, key=lambda one: one[0], default=((), ((), "")))
+    return found
 
 
-def _candidates(wanted: Wanted, operands: Sequence[Operand]) -> Iterator[_Ranked]:
+def _candidates(wanted: Wanted, operands: Sequence[Operand]) -> Iterator[Ranked]:
     """Yield all computations that give a figure."""
     keys = [one.approximate for one in operands]
     ends = as_float(wanted.low), as_float(wanted.high)
@@ -155,7 +142,7 @@ def _candidates(wanted: Wanted, operands: Sequence[Operand]) -> Iterator[_Ranked
     ]
     for first in operands:
         if _is_complement(wanted, first):
-            yield _Ranked((0,), Computed("complement", (first.quantity.place,)))
+            yield (0,), ((first.quantity.place,), "complement")
         a = first.approximate
         for operation in operations:
             least, most = sorted([operation.second(a, ends[0]), operation.second(a, ends[1])])
@@ -191,20 +178,16 @@ def _agrees(wanted: Wanted, operation: _Operation, a: Operand, b: Operand) -> bo
     return value > 0 and wanted.low <= value <= wanted.high
 
 
-def _ranked(operation: _Operation, a: Quantity, b: Quantity) -> _Ranked:
+def _ranked(operation: _Operation, a: Quantity, b: Quantity) -> Ranked:
     """Rank a computation: in one source, no product or quotient, of one unit, close together."""
-    places = a.place, b.place
-    if operation.how in ("sum", "product"):
-        places = min(places, key=_position), max(places, key=_position)
     rank = (
-        int(a.place.source != b.place.source),
+        int(a.source != b.source),
         int(operation.how in ("product", "quotient")),
         int(a.answer.unit != b.answer.unit),
-        abs(a.place.start - b.place.start),
+        abs(a.answer.start - b.answer.start),
         _OPERATIONS.index(operation),
     )
-    return _Ranked(rank, Computed(operation.how, places))
-
-
-def _position(place: Place) -> tuple[int, int]:
-    return place.source, place.start
+    places = [a.place, b.place]
+    if operation.how in ("sum", "product"):
+        places.sort(key=position)
+    return rank, (tuple(places), operation.how)

@@ -8,7 +8,6 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -21,20 +20,19 @@ from numtok.score.reading import Answer, read_numbers
 MOST_DIGITS = 300  # before or behind the point; longer figures are found only as they are written
 _WIDE = Context(prec=1000)
 _MILLIONS = {"M": 6, "mn": 6, "B": 9, "tn": 12}
-_METRIC = {  # power of ten of the unit without prefix
-    base: {f"{prefix}{base}": power for prefix, power in prefixes.items()}
+_PREFIXES = {"T": 12, "G": 9, "M": 6, "k": 3, "": 0, "c": -2, "m": -3}
+METRIC_UNITS = {  # the unit without prefix, and the power of ten
+    f"{prefix}{base}": (base, _PREFIXES[prefix])
     for base, prefixes in {
-        "m": {"k": 3, "": 0, "c": -2, "m": -3},
-        "g": {"k": 3, "": 0, "m": -3},
-        "l": {"": 0, "c": -2, "m": -3},
-        "W": {"G": 9, "M": 6, "k": 3, "": 0},
-        "Wh": {"T": 12, "G": 9, "M": 6, "k": 3, "": 0},
-        "Hz": {"G": 9, "M": 6, "k": 3, "": 0},
-        "B": {"T": 12, "G": 9, "M": 6, "k": 3},
+        "m": ("k", "", "c", "m"),
+        "g": ("k", "", "m"),
+        "l": ("", "c", "m"),
+        "W": ("G", "M", "k", ""),
+        "Wh": ("T", "G", "M", "k", ""),
+        "Hz": ("G", "M", "k", ""),
+        "B": ("T", "G", "M", "k"),
     }.items()
-}
-METRIC_UNITS = {
-    name: (base, power) for base, names in _METRIC.items() for name, power in names.items()
+    for prefix in prefixes
 }
 METRIC_UNITS |= {"metre": ("m", 0), "meter": ("m", 0), "kilometre": ("m", 3), "kilometer": ("m", 3)}
 METRIC_UNITS |= {"gram": ("g", 0), "kilogram": ("g", 3), "tonne": ("g", 6), "litre": ("l", 0)}
@@ -103,13 +101,21 @@ class Place:
     value: Decimal | Fraction
 
 
+Found = tuple[tuple[Place, ...], str]  # the places that have a figure, and how they have it
+
+
+def position(place: Place) -> tuple[int, int]:
+    """Return what places are ordered by."""
+    return place.source, place.start
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A figure as it is compared.
 
     Attributes:
         answer: the number as it was read.
-        place: where it stands; of the answer itself the source is -1.
+        source: the index of its source; -1 for a figure of the answer itself.
         size: the absolute value, None for figures of more than ``MOST_DIGITS`` digits.
         step: what one more in the last written digit adds; 0 for fractions.
         percent: whether it is a percentage, or basis points as one.
@@ -120,7 +126,7 @@ class Quantity:
     """
 
     answer: Answer
-    place: Place
+    source: int
     size: Fraction | None
     step: Fraction
     percent: bool
@@ -130,14 +136,21 @@ class Quantity:
     in_words: bool = False
 
     @property
+    def place(self) -> Place:
+        """Where the figure stands."""
+        one = self.answer
+        return Place(self.source, one.text, one.start, one.stop, one.value)
+
+    @property
     def is_bare(self) -> bool:
         """Whether neither a currency, a per cent nor the name of what is counted stands beside it."""
         return not (self.percent or self.answer.currency or self.answer.unit not in _NO_UNITS)
 
     def without_place(self) -> Quantity:
         """Return the figure without where it stands, equal to another that is compared alike."""
-        answer = dataclasses.replace(self.answer, text="", start=0, stop=0)
-        return dataclasses.replace(self, answer=answer, place=Place(-1, "", 0, 0, answer.value))
+        return dataclasses.replace(
+            self, answer=dataclasses.replace(self.answer, text="", start=0, stop=0)
+        )
 
 
 def read_figures(text: str, policy: Policy, source: int = -1) -> list[Quantity]:
@@ -152,14 +165,20 @@ def read_figures(text: str, policy: Policy, source: int = -1) -> list[Quantity]:
         taken = bytearray(len(text))
         for answer in answers:
             taken[answer.start : answer.stop] = b"\1" * (answer.stop - answer.start)
-        figures += _spelled(text, source, taken)
+        for start, stop, value, percent in read_number_words(text):
+            if not any(taken[start:stop]):
+                spelled = Answer(value, text[start:stop], start, stop, percent)
+                measure = _size_and_step(value, 0)
+                figures.append(
+                    Quantity(spelled, source, *measure, percent, scaled=True, in_words=True)
+                )
     return figures
 
 
 def _quantity(
     text: str, answer: Answer, following: Answer | None, claims: NonClaims, source: int
 ) -> Quantity:
-    value, percent = answer.value, answer.percent
+    percent = answer.percent
     powers: list[int] = []
     if match := _SCALE_BEHIND.match(text, answer.stop):
         powers.append(_SCALE_POWERS[match[1][0]])
@@ -174,12 +193,10 @@ def _quantity(
         percent, shift = True, -2
     elif match := _PERCENT.match(text, answer.stop):
         percent, shift = True, -1 if match[0].strip()[0] in "‰" or "mille" in match[0] else 0
-    size, step = _size_and_step(value, shift)
     return Quantity(
         answer,
-        Place(source, answer.text, answer.start, answer.stop, value),
-        size,
-        step,
+        source,
+        *_size_and_step(answer.value, shift),
         percent,
         claims.kind(*_digits_span(answer)),
         percent or written_scale(answer) != 0,
@@ -199,8 +216,7 @@ def _size_and_step(value: Decimal | Fraction, shift: int) -> tuple[Fraction | No
     """Return the absolute value times 10**shift, None if it is too long, and its step."""
     if isinstance(value, Fraction):
         return abs(value) * Fraction(10) ** shift, Fraction(0)
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int)  # what was read is finite
+    exponent = int(value.as_tuple().exponent)
     if not -MOST_DIGITS <= exponent <= MOST_DIGITS or value.adjusted() > MOST_DIGITS:
         return None, Fraction(0)
     power = Fraction(10) ** shift
@@ -225,22 +241,11 @@ def written_scale(answer: Answer) -> int:
     """Return the power of ten of the scale word of a figure: 6 for "1.2 million"; 0 without one."""
     if isinstance(answer.value, Fraction) or answer.percent or not _LETTERS.search(answer.text):
         return 0
-    exponent = answer.value.as_tuple().exponent
+    exponent = int(answer.value.as_tuple().exponent)
     decimals = re.search(r"[.,]\}?\s?(\d+)(?!.*\d)", answer.text)
-    as_decimals = len(decimals[1]) if decimals else 0
-    if decimals and len(decimals[1]) == 3 and isinstance(exponent, int) and exponent % 3 == 0:
-        as_decimals = 0  # it groups
-    return exponent + as_decimals if isinstance(exponent, int) else 0
-
-
-def _spelled(text: str, source: int, taken: bytearray) -> Iterator[Quantity]:
-    """Yield the figures that stand in words and belong to no other."""
-    for start, stop, value, percent in read_number_words(text):
-        if not any(taken[start:stop]):
-            place = Place(source, text[start:stop], start, stop, value)
-            size, step = _size_and_step(value, 0)
-            answer = Answer(value, place.text, start, stop, percent)
-            yield Quantity(answer, place, size, step, percent, scaled=True, in_words=True)
+    if decimals is None or (len(decimals[1]) == 3 and exponent % 3 == 0):  # the mark groups
+        return exponent
+    return exponent + len(decimals[1])
 
 
 def stated_scales(text: str) -> tuple[int, ...]:

@@ -99,7 +99,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     body = _CITATION.sub(lambda match: _blank(match) if _is_citation(match) else match[0], body)
     if chosen.latex:
         body = _EMPHASIS.sub(lambda match: match[0].replace("_", "*"), body)
-    answer = _answer(_Text(body, chosen), chosen)
+    answer = _answer(_Text(body, chosen))
     if answer is None:
         return None
     first, last = start + answer.start, start + answer.stop
@@ -162,12 +162,13 @@ class _Text:
         return quantities[0] if len(quantities) == 1 else None
 
 
-def _answer(text: _Text, policy: Policy) -> Answer | None:
+def _answer(text: _Text) -> Answer | None:
     """Return the answer of the first place that the text has; with ``several="none"`` only if all
     places agree.
     """
-    ways = ("boxed", "hash", "marker", "last") if policy.answer == "auto" else (policy.answer,)
-    strict = policy.several == "none"
+    asked = text.policy.answer
+    ways = ("boxed", "hash", "marker", "last") if asked == "auto" else (asked,)
+    strict = text.policy.several == "none"
     answers: list[Answer | None] = []
     for way in ways:
         if way == "last" and answers:
@@ -176,13 +177,6 @@ def _answer(text: _Text, policy: Policy) -> Answer | None:
         if answers and not strict:
             break
     return _one_number(answers) if answers else None
-
-
-def _agree(one: Answer, other: Answer) -> bool:
-    """Whether two answers are the same number, written alike or not."""
-    if type(one.value) is type(other.value):
-        return one.value == other.value and one.percent == other.percent
-    return str(one.value) == str(other.value)
 
 
 def _boxed(text: _Text) -> Iterator[Answer | None]:
@@ -213,11 +207,9 @@ def _box(text: _Text, start: int) -> tuple[int, Answer | None]:
 
 
 def _one_number(answers: list[Answer | None]) -> Answer | None:
-    """Return the first answer if all are the same number."""
-    first = answers[0]
-    if first is None or any(one is None or not _agree(first, one) for one in answers):
-        return None
-    return first
+    """Return the first answer if all are the same number, written alike or not: 0.5 is 1/2."""
+    numbers = {one and (one.value, one.percent) for one in answers}
+    return answers[0] if len(numbers) == 1 else None
 
 
 _GAP = r"(?:[\s$~]|\\[ ,;:!()\[\]]|\\q?quad(?![A-Za-z]))*+"
@@ -242,7 +234,7 @@ def _closing(text: str, start: int) -> int:
 
 def _hash(text: _Text) -> Iterator[Answer | None]:
     """Yield what stands after each ``####`` that is no heading."""
-    marks = itertools.islice(re.compile("####").finditer(text.text), MOST_MARKS)
+    marks = itertools.islice(re.finditer("####", text.text), MOST_MARKS)
     places = (mark.end() for mark in marks)
     return _behind((place for place in places if not _HEADING.match(text.text, place)), text)
 

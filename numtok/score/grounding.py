@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,12 +19,14 @@ from numtok.errors import NumtokError
 from numtok.score.claims import KINDS, check_kinds
 from numtok.score.computed import MOST_OPERANDS, Operand, Wanted, computed_from
 from numtok.score.figures import (
+    Found,
     Place,
     Quantity,
     as_float,
     direction,
     interval,
     metric_unit,
+    position,
     read_figures,
     stated_scales,
 )
@@ -134,43 +137,34 @@ class Sources:
     def __init__(self, sources: str | Sequence[str], policy: Policy | str = "default") -> None:
         texts = [sources] if isinstance(sources, str) else list(sources)
         self._policy = policy_named(policy)
-        self._entries: dict[str, list[_Entry]] = {}  # by group, in order of size
+        self._entries = defaultdict[str, list[_Entry]](list)  # by group, in order of size
         self._long: list[Quantity] = []  # figures without a size
         self._scales: set[int] = set()
-        operands: list[Operand] = []
+        operands: dict[tuple[Fraction, bool, str], Operand] = {}  # the first of each value
         for number, text in enumerate(texts):
             if not isinstance(text, str):
                 raise NumtokError(f"source {number + 1} is {type(text).__name__}, not a text")
             scales = stated_scales(text)
             self._scales.update(scales)
-            figures = read_figures(text, self._policy, number)
-            operands += [
-                Operand(one.size, as_float(one.size), one)
-                for one in figures
-                if one.size and one.kind in ("", "year")
-            ]
-            for figure in figures:
+            for figure in read_figures(text, self._policy, number):
                 self._add(figure, scales)
+                if figure.size and figure.kind in ("", "year"):
+                    operand = Operand(figure.size, as_float(figure.size), figure)
+                    operands.setdefault((figure.size, figure.percent, figure.kind), operand)
         for entries in self._entries.values():
             entries.sort(key=_float_size)
-        different = _first_of_each(operands)
-        self._operands = different[:MOST_OPERANDS]
-        self.left_out = len(different) - len(self._operands)  # figures not tried as operands
+        chosen = list(operands.values())[:MOST_OPERANDS]
+        self._operands = sorted(chosen, key=lambda one: one.approximate)
+        self.left_out = len(operands) - len(chosen)  # figures not tried as operands
 
     def _add(self, figure: Quantity, scales: Sequence[int]) -> None:
         if figure.size is None:
             self._long.append(figure)
             return
-        self._put("percent" if figure.percent else "plain", figure.size, figure, "exact")
-        powers = [*figure.powers, *([] if figure.scaled or figure.kind else scales)]
-        for power in powers:
-            self._put("plain", figure.size * 10**power, figure, "scale")
-        if unit := _metric(figure):
-            base, power = unit
-            self._put(base, figure.size * Fraction(10) ** power, figure, "scale")
-
-    def _put(self, group: str, size: Fraction, figure: Quantity, how: str) -> None:
-        self._entries.setdefault(group, []).append(_Entry(size, figure, how))
+        group = "percent" if figure.percent else "plain"
+        self._entries[group].append(_Entry(figure.size, figure, "exact"))
+        for group, factor in _scaled(figure, scales):
+            self._entries[group].append(_Entry(figure.size * factor, figure, "scale"))
 
     def check(
         self,
@@ -186,9 +180,9 @@ class Sources:
             raise NumtokError(f"the answer is {type(answer).__name__}, not a text")
         chosen, ignored, allowed = policy_named(policy), check_kinds(ignore), _tolerance(tolerance)
         own_scales = stated_scales(answer)
-        figures, known = [], dict[Any, tuple[tuple[Place, ...], str]]()
+        figures, known = [], dict[Any, Found]()
         for quantity in read_figures(answer, chosen):
-            one, place = quantity.answer, quantity.place
+            one = quantity.answer
             kind = quantity.kind if quantity.kind in ignored else ""
             bounds = None if quantity.size is None else interval(answer, quantity, allowed)
             alike = quantity.without_place(), bounds  # tables repeat their figures
@@ -197,7 +191,7 @@ class Sources:
             found, how = known[alike]
             if not (found or quantity.kind) and compute and quantity.size is not None:
                 found, how = self._computed(answer, quantity, allowed)
-            figures.append(Figure(one.text, place.start, place.stop, one.value, found, how, kind))
+            figures.append(Figure(one.text, one.start, one.stop, one.value, found, how, kind))
         return figures
 
     def _direct(
@@ -206,7 +200,7 @@ class Sources:
         bounds: tuple[Fraction, Fraction] | None,
         policy: Policy,
         scales: Sequence[int],
-    ) -> tuple[tuple[Place, ...], str]:
+    ) -> Found:
         """Return the places that have a figure, and how; those of the closest kind alone."""
         if bounds is None:
             same = [one.place for one in self._long if one.answer.value == figure.answer.value]
@@ -215,24 +209,21 @@ class Sources:
         best: dict[tuple[int, bool], set[Place]] = {}
         for reading in _readings(figure, policy, scales):
             scaled = low * reading.factor, high * reading.factor
-            entries = self._entries.get(reading.group, [])
-            for entry in _between(entries, *scaled, 0 if figure.step else _COARSE):
+            slack = 0 if figure.step else _COARSE
+            for entry in _between(self._entries[reading.group], *scaled, slack):
                 how = _how(figure, entry, reading, *scaled)
                 source = entry.quantity
                 fits = reading.allows(source) and _may_found(figure, source)
                 if how and fits and _is_same_kind(figure, source, policy):
-                    other_sign = _is_negative(figure) != _is_negative(source)
+                    other_sign = (figure.answer.value < 0) != (source.answer.value < 0)
                     rank = _RANKS.index(how), other_sign
                     best.setdefault(rank, set()).add(source.place)
         if not best:
             return (), ""
         rank = min(best)
-        places = sorted(best[rank], key=lambda place: (place.source, place.start))
-        return tuple(places), _RANKS[rank[0]]
+        return tuple(sorted(best[rank], key=position)), _RANKS[rank[0]]
 
-    def _computed(
-        self, text: str, figure: Quantity, tolerance: str | Fraction
-    ) -> tuple[tuple[Place, ...], str]:
+    def _computed(self, text: str, figure: Quantity, tolerance: str | Fraction) -> Found:
         low, high = interval(text, figure, tolerance)
         assert figure.size is not None
         powers = {0} if figure.percent else {0, *self._scales}
@@ -241,8 +232,7 @@ class Sources:
         wanted = [
             Wanted(low / one, high / one, figure.size / one, figure, change) for one in scales
         ]
-        result = computed_from(wanted, self._operands)
-        return ((), "") if result is None else (result.places, result.how)
+        return computed_from(wanted, self._operands)
 
 
 def _between(entries: list[_Entry], low: Fraction, high: Fraction, slack: float) -> list[_Entry]:
@@ -283,15 +273,22 @@ def _readings(figure: Quantity, policy: Policy, scales: Sequence[int]) -> Iterat
             yield _Reading("plain", Fraction(1, 100), "percent", _is_share)
         return
     yield _Reading("plain", one, "exact", _any)
-    powers = [*figure.powers, *([] if figure.scaled or figure.kind else scales)]
-    for power in powers:
-        yield _Reading("plain", Fraction(10) ** power, "scale", _any)
+    for group, factor in _scaled(figure, scales):
+        yield _Reading(group, factor, "scale", _any)
     if mixed and figure.is_bare:
         yield _Reading("percent", one, "exact", _any)
     if policy.percent != "match" and _is_share(figure):
         yield _Reading("percent", Fraction(100), "percent", _any)
-    if unit := _metric(figure):
-        yield _Reading(unit[0], Fraction(10) ** unit[1], "scale", _any)
+
+
+def _scaled(figure: Quantity, scales: Sequence[int]) -> Iterator[tuple[str, Fraction]]:
+    """Yield (group, factor) of the other scales that a figure may be meant in: powers of ten, of
+    which the text names ``scales``, and the metric unit without prefix.
+    """
+    for power in (*figure.powers, *(() if figure.scaled or figure.kind else scales)):
+        yield "plain", Fraction(10) ** power
+    if not figure.answer.currency and (unit := metric_unit(figure.answer.unit)):
+        yield unit[0], Fraction(10) ** unit[1]
 
 
 def _any(_: Quantity) -> bool:
@@ -306,10 +303,6 @@ def _may_found(figure: Quantity, source: Quantity) -> bool:
 def _is_share(figure: Quantity) -> bool:
     """Whether a figure may be a share of one: it is no whole number."""
     return figure.size is not None and figure.size.denominator != 1
-
-
-def _metric(figure: Quantity) -> tuple[str, int] | None:
-    return None if figure.answer.currency else metric_unit(figure.answer.unit)
 
 
 def _how(
@@ -338,18 +331,6 @@ def _is_same_kind(figure: Quantity, source: Quantity, policy: Policy) -> bool:
 
 def _base_unit(unit: str) -> str:
     return (metric_unit(unit) or (unit, 0))[0]
-
-
-def _is_negative(figure: Quantity) -> bool:
-    return figure.answer.value < 0
-
-
-def _first_of_each(operands: Iterable[Operand]) -> list[Operand]:
-    """Return the operands without those whose value came before."""
-    first: dict[tuple[Fraction, bool, bool], Operand] = {}
-    for one in operands:
-        first.setdefault((one.size, one.quantity.percent, one.quantity.kind == "year"), one)
-    return list(first.values())
 
 
 def _tolerance(given: str | float | Decimal) -> str | Fraction:

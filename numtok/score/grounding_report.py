@@ -60,7 +60,7 @@ class GroundedReport:
     @property
     def share(self) -> float:
         """The share of figures that were found; NaN without figures."""
-        return 1 - self.ungrounded / self.figures if self.figures else math.nan
+        return (self.figures - self.ungrounded) / self.figures if self.figures else math.nan
 
     def add(self, answer: str, figures: Sequence[Figure]) -> None:
         """Count the figures of the next answer."""

@@ -21,7 +21,7 @@ _CHOICES = {
     "answer": ("auto", "last", "boxed", "hash", "marker"),
     "percent": ("ignore", "divide", "either", "match"),
     "several": ("one", "none"),
-    "thousands": ("comma", "point", "none", "apostrophe", "lakhs"),
+    "thousands": tuple(_GRAMMARS),
     "units": ("ignore", "match"),
     "currency": ("ignore", "match"),
 }

@@ -86,7 +86,7 @@ _SETTING = (  # commands that say how to set type
 _BRACKET = re.compile(r"\\left|[(\[{|]")
 _HALF = re.compile(r"\s+(?:a|one|two|three)[\s-]+(?:half|halves|thirds?|quarters?|fourths?)\b")
 _UNIT_GOES_ON = re.compile(r"[^\W\d_²³}][·⋅*/](?:[^\W\d_]|\(|\\[a-z])|}/\\[a-z]")
-_FACTOR = _NUMBER = re.compile(r"\s+[$€£]?\d")
+_NUMBER = re.compile(r"\s+[$€£]?\d")
 _POWER = re.compile(r"\s+the\s+(?:power\b|second\b|third\b|\w+th\b|\d)")
 _UPRIGHT = re.compile(
     r"(?:\\(?:text|mathrm|rm)\s?\{?[\s~]*|°\s?|\\circ\s?\}?[\s~]*(?:\\text\{\s?)?)\Z"
@@ -137,10 +137,11 @@ def read_quantities(
     phrase = _Phrase(text, start, stop, boxed)
     at = start
     for reading in readings:
-        yield from phrase.read_tokens(at, reading.start)
+        phrase.read_tokens(at, reading.start)
         phrase.number(reading)
         at = reading.stop
-    yield from phrase.read_tokens(at, stop)
+        yield from phrase.take()
+    phrase.read_tokens(at, stop)
     phrase.end()
     yield from phrase.take()
 
@@ -175,16 +176,14 @@ class _Phrase:
         self.link = ""
         self.labels = self.labelled = self.in_parts = False
 
-    def read_tokens(self, start: int, stop: int) -> Iterator[Answer | None]:
-        """Read what stands between two numbers; yield the quantities that end there."""
+    def read_tokens(self, start: int, stop: int) -> None:
+        """Read what stands between two numbers."""
         while start < stop and (match := _TOKEN.match(self.text, start, stop)):
             kind = match.lastgroup
             if kind != "skip":
                 getattr(self, f"_{kind}")(match.start(), match.end(), match[0])
             start = match.end()
             self.word_stop = start if kind == "word" else -1
-            if self.ended:
-                yield from self.take()
 
     def take(self) -> list[Answer | None]:
         """Return the quantities that have ended since the last call."""
@@ -260,7 +259,7 @@ class _Phrase:
 
     def _word(self, start: int, stop: int, token: str) -> None:
         word = token.lower()
-        if word == "x" and self.has_number and _FACTOR.match(self.text, stop, self.stop):
+        if word == "x" and self.has_number and _NUMBER.match(self.text, stop, self.stop):
             self.link = "times"  # 5 cm x 3 cm
         elif len(token) == 1 and self._is_variable(start, stop, token):
             self._formula(start, stop, token)
@@ -412,12 +411,11 @@ class _Phrase:
         if self.open is not _Open.NOTHING and not self.words:
             self._formula(start, stop, token)
 
-    def _label(self, start: int, stop: int, token: str) -> None:
-        self._stop(start, stop, token)
-
     def _stop(self, start: int, stop: int, token: str) -> None:
         self.end()
         self.spoils = 0
+
+    _label = _stop
 
     def _comma(self, start: int, stop: int, token: str) -> None:
         if self.open is _Open.NOTHING:

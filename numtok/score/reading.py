@@ -261,7 +261,8 @@ def _reading(
     value = _value(match, parts)
     if value is None or (match["short"] and not currency):  # the M of $5M$ is a variable
         return Reading(start + offset, stop + offset, None)
-    negative = any(part.text[0] in "-\u2212" for part in parts if part.start == _first(match))
+    first = max(match.start(), match.end("minus"), match.end("currency"))
+    negative = any(part.text[0] in "-\u2212" for part in parts if part.start == first)
     if negative or minus is not None:
         value = -value if isinstance(value, Fraction) else value.copy_negate()
     percent = match["percent"] is not None
@@ -271,20 +272,14 @@ def _reading(
     return Reading(*place, Answer(value, written, *place, percent, money, unit))
 
 
-def _first(match: re.Match[str]) -> int:
-    """Return where a number begins, behind its currency."""
-    return max(match.start(), match.end("minus"), match.end("currency"))
-
-
 # what may stand before a minus that does not touch its number: nothing, an opening mark, "is"
 _BEFORE_SIGN = re.compile(
     r"(?:[=≈:;,#({\[<>]|\\[(\[]|(?<![\w)}\]%])\$|\\(?:approx|boxed\{)"
     r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|ist|est|es|é|è|negative))\Z"
 )
 _MARKUP = " \t*_`\"'"
-_DASH = (
-    "\u2013"  # that models write for a minus, in places where no dash stands; apart only behind =
-)
+# that models write for a minus, in places where no dash stands; apart only behind =
+_DASH = "\u2013"
 _BULLETS = "-" + _DASH  # begin an item of a list
 
 
@@ -319,7 +314,7 @@ def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | No
     """Return the absolute value of a match, None if it cannot be had."""
     part = match.groupdict()
     value: Decimal | Fraction | None
-    if part.get("base") is None:
+    if part["base"] is None:
         value = _fraction(part, parts)
     else:
         stop = match.end("before_comma")
@@ -371,8 +366,6 @@ def _int(written: str) -> int | None:
 
 def _power(base: Decimal, exponent: int) -> Decimal | Fraction | None:
     _, digits, shift = base.as_tuple()
-    if not isinstance(shift, int):
-        return None
     if max(len(digits), abs(base.adjusted())) * abs(exponent) > MOST_DIGITS:
         return None
     if exponent < 0:
@@ -380,7 +373,7 @@ def _power(base: Decimal, exponent: int) -> Decimal | Fraction | None:
     if exponent == 0:
         return Decimal(1)
     whole = int("".join(map(str, digits))) ** exponent
-    return Decimal(whole).scaleb(shift * exponent, _EXACT)
+    return Decimal(whole).scaleb(int(shift) * exponent, _EXACT)
 
 
 def _fraction(part: dict[str, str | None], numbers: list[Number]) -> Fraction | None:

@@ -28,7 +28,6 @@ from numtok.score.compare import (
 )
 from numtok.score.cut import looks_cut
 from numtok.score.policy import Policy, policy_named
-from numtok.score.reading import Answer
 
 EXAMPLES = 10
 MOST_RIGHT = 15.0  # digits that an exact answer counts for, as a float64 has them
@@ -158,11 +157,42 @@ def report(
         >>> scored.total, scored.exact, scored.unparseable
         (2, 1, 1)
     """
-    counting = _Counting(policy_named(policy), policy_named(target_policy))
+    answers_as, targets_as = policy_named(policy), policy_named(target_policy)
+    made, digits, compared = Report(), list[float](), list[tuple[Decimal, Decimal]]()
     pairs = paired(predictions, targets, "there must be a target for each prediction")
     for index, (prediction, target) in enumerate(pairs):
-        counting.add(index, prediction, target)
-    return counting.report()
+        wanted = answer_of(target, targets_as)
+        if wanted is None:
+            made.without_target += 1
+            _note(made.target_examples, index, target)
+            continue
+        made.total += 1
+        is_cut = isinstance(prediction, str) and looks_cut(prediction, answers_as)
+        made.looks_cut += is_cut
+        answer = answer_of(prediction, answers_as)
+        if answer is None:
+            made.unparseable += 1
+            _note(made.examples, index, prediction)
+            continue
+        if is_cut:
+            _note(made.cut_examples, index, prediction)
+        readings = value_pairs(answer, wanted, answers_as)
+        values = max(readings, key=lambda pair: leading_digits_right(*pair))
+        exact = equal(answer, wanted, 0, answers_as)
+        made.exact += exact
+        made.within_1_percent += equal(answer, wanted, "0.01", answers_as)
+        made.within_10_percent += equal(answer, wanted, "0.1", answers_as)
+        made.same_magnitude += exact or magnitude(values[0]) == magnitude(values[1])
+        digits.append(MOST_RIGHT if exact else min(MOST_RIGHT, leading_digits_right(*values)))
+        if is_same_kind(answer, wanted, answers_as):
+            compared.append((rounded(values[0]), rounded(values[1])))
+        if not exact and len(made.mistakes) < EXAMPLES:
+            made.mistakes.append((index, answer.text[:_LONGEST], wanted.text[:_LONGEST]))
+    made.digits_right = statistics.fmean(digits) if digits else 0.0
+    made.compared = len(compared)
+    errors = _errors(compared)
+    made.mean_absolute_error, made.median_relative_error, made.r_squared = errors
+    return made
 
 
 def paired(one: Iterable[Any], other: Iterable[Any], otherwise: str) -> Iterator[tuple[Any, Any]]:
@@ -171,60 +201,6 @@ def paired(one: Iterable[Any], other: Iterable[Any], otherwise: str) -> Iterator
         yield from zip(one, other, strict=True)
     except ValueError as error:
         raise NumtokError(f"{otherwise}: {error}") from error
-
-
-class _Counting:
-    """A report while pairs are counted."""
-
-    def __init__(self, policy: Policy, target_policy: Policy) -> None:
-        self._policy, self._target_policy = policy, target_policy
-        self._made, self._digits = Report(), list[float]()
-        self._pairs: list[tuple[Decimal, Decimal]] = []
-
-    def add(self, index: int, prediction: Value, target: Value) -> None:
-        """Count a pair."""
-        made = self._made
-        wanted = answer_of(target, self._target_policy)
-        if wanted is None:
-            made.without_target += 1
-            _note(made.target_examples, index, target)
-            return
-        made.total += 1
-        is_cut = isinstance(prediction, str) and looks_cut(prediction, self._policy)
-        made.looks_cut += is_cut
-        found = answer_of(prediction, self._policy)
-        if found is None:
-            made.unparseable += 1
-            _note(made.examples, index, prediction)
-            return
-        if is_cut:
-            _note(made.cut_examples, index, prediction)
-        self._compare(index, found, wanted)
-
-    def _compare(self, index: int, found: Answer, wanted: Answer) -> None:
-        made, policy = self._made, self._policy
-        pairs = value_pairs(found, wanted, policy)
-        value, target = max(pairs, key=lambda pair: leading_digits_right(*pair))
-        exact = equal(found, wanted, 0, policy)
-        made.exact += exact
-        made.within_1_percent += equal(found, wanted, "0.01", policy)
-        made.within_10_percent += equal(found, wanted, "0.1", policy)
-        made.same_magnitude += exact or magnitude(value) == magnitude(target)
-        right = MOST_RIGHT if exact else leading_digits_right(value, target)
-        self._digits.append(min(MOST_RIGHT, right))
-        if is_same_kind(found, wanted, policy):
-            self._pairs.append((rounded(value), rounded(target)))
-        if not exact and len(made.mistakes) < EXAMPLES:
-            made.mistakes.append((index, found.text[:_LONGEST], wanted.text[:_LONGEST]))
-
-    def report(self) -> Report:
-        """Return the report with its means."""
-        made = self._made
-        made.digits_right = statistics.fmean(self._digits) if self._digits else 0.0
-        made.compared = len(self._pairs)
-        errors = _errors(self._pairs)
-        made.mean_absolute_error, made.median_relative_error, made.r_squared = errors
-        return made
 
 
 def _note(examples: list[tuple[int, str]], index: int, given: Value) -> None:

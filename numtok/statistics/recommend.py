@@ -117,10 +117,7 @@ def _of_task(task: str | None, default: str) -> str:
     wanted = BY_TASK[task or default].wanted
     if task is not None:
         return f"For {wanted}, as {shown_option('task', task)}."
-    why = {
-        "column": "the texts are made of columns",
-        "exact": "no task was named",
-    }[default]
+    why = "the texts are made of columns" if default == "column" else "no task was named"
     return f"For {wanted}, as {why}: task=... (--task) names another."
 
 

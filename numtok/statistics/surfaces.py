@@ -55,14 +55,15 @@ _ENDS_WORD = np.array(
 
 class _Shape(NamedTuple):
     """Shape of a written number: indices into ``FORMS`` and ``MARKS``, the decade of a year or -1,
-    and its digits before the point: for a plain number their count, at most 9; -1 - count for
-    another number without exponent, else -128.
+    how many digits stand before the point, at most 9, or -1 with an exponent, and whether it is
+    nothing but these.
     """
 
     form: int
     marks: tuple[int, ...]
     decade: int
     digits: int
+    is_plain: bool
 
 
 def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
@@ -82,8 +83,9 @@ def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
     marks[MARKS.index("minus after a word")] += _count_minus_after_word(numbers)
     if len(numbers) > 1:
         digits = np.array([shape.digits for shape in shapes], np.int64)[which]
-        _count_pairs(numbers, digits, side_by_side)
-        _count_joined(numbers, digits, side_by_side)
+        plain = np.array([shape.is_plain for shape in shapes], np.bool_)[which]
+        _count_pairs(numbers, digits, plain, side_by_side)
+        _count_joined(numbers, digits, plain, side_by_side)
     return dict(zip(names, (forms, marks, years, side_by_side), strict=True))
 
 
@@ -91,29 +93,22 @@ def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
 def _shape(surface: str, decimal: str) -> _Shape:
     mantissa, *exponent = re.split("[eEdD]", surface, maxsplit=1)
     whole, _, fraction = mantissa.strip("-+−()").replace(ARABIC_POINT, decimal).partition(decimal)
-    digits = [unicodedata.decimal(c, None) for c in whole] if not whole.isascii() else [
-        int(c) if "0" <= c <= "9" else None for c in whole
-    ]  # fmt: skip
-    known = [digit for digit in digits if digit is not None]
-    form = 4 if exponent else 2 * bool(fraction) + (len(known) < len(digits))
+    digits = [unicodedata.decimal(c) for c in whole if c.isdecimal()]
+    form = 4 if exponent else 2 * bool(fraction) + (len(digits) < len(whole))
     marks = [_SIGNS[surface[0]]] if surface[0] in _SIGNS else []
     plain = form == 0 and not marks and surface.isascii()
-    marks += ["leading zeros"] * (len(known) > 1 and known[0] == 0)
+    marks += ["leading zeros"] * (len(digits) > 1 and digits[0] == 0)
     marks += ["trailing zeros"] * (fraction != "" and unicodedata.decimal(fraction[-1], 1) == 0)
     marks += ["leading point"] * (not whole)
-    marks += ["other digits"] * (not (whole + fraction).isascii() and _has_other_digits(mantissa))
+    marks += ["other digits"] * any(c.isdecimal() and not c.isascii() for c in mantissa)
     year = plain and len(whole) == 4 and FIRST_YEAR <= int(whole) <= LAST_YEAR
-    count = min(len(known), 9)
     return _Shape(
         form,
         tuple(map(MARKS.index, marks)),
         (int(whole) - FIRST_YEAR) // 10 if year else -1,
-        count if plain else -128 if form == FORMS.index("scientific") else -1 - count,
+        -1 if exponent else min(len(digits), 9),
+        plain,
     )
-
-
-def _has_other_digits(text: str) -> bool:
-    return any(not c.isascii() and unicodedata.category(c) == "Nd" for c in text)
 
 
 def _count_minus_after_word(numbers: Numbers) -> int:
@@ -126,12 +121,11 @@ def _count_minus_after_word(numbers: Numbers) -> int:
     return int(_IN_WORDS[text[begin - 2]].sum())
 
 
-def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
+def _count_pairs(numbers: Numbers, digits: Any, plain: Any, side_by_side: Any) -> None:
     """Count numbers of one document with a space or an apostrophe between them, as in grouped ones."""
-    there = np.where(digits >= 0, digits, -1 - digits)[1:]
     gap = numbers.start[1:] - numbers.stop[:-1]
-    near = _same_document(numbers) & (gap >= 1) & (gap <= _WIDEST) & (there == 3)
-    pairs = np.flatnonzero(near & (digits[:-1] >= 1) & (digits[:-1] <= 3))
+    near = _same_document(numbers) & (gap >= 1) & (gap <= _WIDEST) & (digits[1:] == 3)
+    pairs = np.flatnonzero(near & plain[:-1] & (digits[:-1] >= 1) & (digits[:-1] <= 3))
     behind = (numbers.rows.offsets[numbers.document] + numbers.stop)[pairs]
     for first, last in zip(behind.tolist(), (behind + gap[pairs]).tolist(), strict=True):
         between = numbers.rows.text[first:last].tobytes().decode(errors="replace")
@@ -139,7 +133,7 @@ def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
             side_by_side[_BETWEEN[between]] += 1
 
 
-def _count_joined(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
+def _count_joined(numbers: Numbers, digits: Any, plain: Any, side_by_side: Any) -> None:
     """Count numbers of one document with a comma between them, in running text."""
     text, offsets = numbers.rows.text, numbers.rows.offsets
     begin, end = offsets[numbers.document] + numbers.start, offsets[numbers.document] + numbers.stop
@@ -154,11 +148,10 @@ def _count_joined(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
     for one, other in zip(first[running].tolist(), last[running].tolist(), strict=True):
         counts = digits[one : other + 1].tolist()
         if other == one + 1:
-            side_by_side[0] += counts[0] != -128 and counts[1] >= 1
+            side_by_side[0] += counts[0] >= 0 and plain[other] and counts[1] >= 1
         else:
-            lead = counts[0] if counts[0] >= 0 else -1 - counts[0]  # with a sign
-            pairs = all(count == 2 for count in counts[1:-1])
-            side_by_side[4] += 1 <= lead <= 2 and counts[-1] in (3, -4) and pairs
+            pairs = plain[one + 1 : other].all() and set(counts[1:-1]) == {2}
+            side_by_side[4] += 1 <= counts[0] <= 2 and counts[-1] == 3 and pairs
 
 
 def _same_document(numbers: Numbers) -> npt.NDArray[np.bool_]:

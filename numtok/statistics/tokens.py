@@ -40,7 +40,10 @@ class TokenCosts:
         tokens = len(tokenizer.engine.encode(rows, Slots.none(len(numbers.rows))).ids)
         first, last = subword_spans(tokenizer, numbers)
         each, spelled = last - first + 1, {}
-        for representation in spelling_ones():
+        kinds = (one for kind in REPRESENTATIONS.values() for one in default_instances(kind))
+        for representation in kinds:
+            if not isinstance(representation, SpelledOut):
+                continue
             fits = representation.fits(numbers)
             became = int(representation.token_counts(numbers.select(fits)).sum())
             # What stays text costs what it cost before.
@@ -72,9 +75,3 @@ def source_fingerprint(tokenizer: Tokenizer) -> str:
     theirs = [token for token in added if token["id"] not in own]
     source = tokenizer.config | {"added_tokens": theirs}
     return fingerprint_of(source, (Subword(),), Grammar(), "auto")
-
-
-def spelling_ones() -> list[SpelledOut]:
-    """Return the representations that spell numbers out and need no options, with their variants."""
-    made = (one for kind in REPRESENTATIONS.values() for one in default_instances(kind))
-    return [one for one in made if isinstance(one, SpelledOut)]

@@ -129,81 +129,60 @@ def test_rows_with_random_scores_keep_to_the_figures_of_their_own_prompts(name, 
         assert values(text) <= allowed_values(prompt), text
 
 
-@pytest.mark.parametrize("name", ["neox", "gpt2", "smollm2"])
-def test_prompts_may_be_written_again_token_by_token(name):
-    stock, hold = tokenizer(name), processor(name)
-    for text in (
-        PROMPTS[0],
-        "From 1234567 😀 to 2023, and naïve: 5%",
-        "٣, 10² and 12,345! ½".replace("½", ""),
-    ):
-        prompt = stock(PROMPTS[0] + PROMPTS[1] + "\n")["input_ids"]
-        for token in stock(text, add_special_tokens=False)["input_ids"]:
-            held = hold(torch.tensor([prompt]), torch.zeros(1, len(stock)))
-            assert held[0, token] == 0, (text, stock.decode([token]))
-            prompt.append(token)
-
-
-def follow(text, prompt="It has 17 rooms, 1,250 m and Q3.\n", name="gpt2", **options):
-    """Return the characters that may follow, of digits and some marks, and whether the text may end."""
-    stock = tokenizer(name)
-    hold = GroundedLogitsProcessor(stock, **options) if options else processor(name)
-    rows = [stock(prompt)["input_ids"]]
+def read_on(name, hold, prompt, text):
+    """Return whether all tokens of a text may follow a prompt, and the scores behind the text."""
+    stock, may = tokenizer(name), True
+    ids, scores = stock(prompt)["input_ids"], torch.zeros(1, len(stock))
     for token in stock(text, add_special_tokens=False)["input_ids"]:
-        hold(torch.tensor(rows), torch.zeros(1, len(stock)))
-        rows = [[*rows[0], token]]
-    held = hold(torch.tensor(rows), torch.zeros(1, len(stock)))[0]
-    single = {one: stock(one, add_special_tokens=False)["input_ids"] for one in "0123456789.,-a"}
-    may = {one for one, ids in single.items() if held[ids[0]] == 0}
-    return "".join(sorted(may - set(".,-a"))), bool(held[hold.ends[0]] == 0)
+        may = may and bool(hold(torch.tensor([ids]), scores)[0, token] == 0)
+        ids.append(token)
+    return may, hold(torch.tensor([ids]), scores)[0]
 
 
-def test_numbers_end_where_a_figure_ends():
-    assert follow("It has ") == ("1", True)
-    assert follow("It has 1") == ("27", False)
-    assert follow("It has 17") == ("", True)
-    assert follow("It has 17.") == ("", True)
-    assert follow("It has 17, ") == ("1", True)
-    assert follow("It has 12") == ("5", False)
-    assert follow("It has 1,") == ("2", False)
-    assert follow("It has 17,") == ("", True)
-    assert follow("It has 17,", "It has 17,50 and 17.\n") == ("5", True)
-    assert follow("It has -") == ("", True)
-    assert follow("In Q") == ("3", True)
-    assert follow("In Q3") == ("", True)
-    assert follow("It is a") == ("3", True)
+@pytest.mark.parametrize("name", ["neox", "gpt2", "smollm2"])
+@pytest.mark.parametrize(
+    "text", [PROMPTS[0], "From 1234567 😀 to 2023, and naïve: 5%", "٣, 10² and 12,345! "]
+)
+def test_prompts_may_be_written_again_token_by_token(name, text):
+    assert read_on(name, processor(name), f"{PROMPTS[0]}{PROMPTS[1]}\n", text)[0]
 
 
-def test_a_number_at_the_end_of_the_prompt_goes_on():
-    assert follow("", "It has 17 and 175 rooms, that is 17") == ("5", True)
-    assert follow("", "It has 17 and 175 rooms, that is 1", sources="17, 175") == ("7", False)
-    assert follow("", "It has 1.2.3", sources="17") == ("", True)
+ROOMS = "It has 17 rooms, 1,250 m and Q3.\n"
+LIST, EURO = {"allow": range(1, 11)}, {"policy": "european"}
+FOLLOWING = [  # prompt, options, text, digits that may follow, whether the text may end
+    (ROOMS, {}, "It has ", "1", True), (ROOMS, {}, "It has 1", "27", False), (ROOMS, {}, "It has 17", "", True),
+    (ROOMS, {}, "It has 17.", "", True), (ROOMS, {}, "It has 17, ", "1", True), (ROOMS, {}, "It has 12", "5", False),
+    (ROOMS, {}, "It has 1,", "2", False), (ROOMS, {}, "It has 17,", "", True), (ROOMS, {}, "It has -", "", True),
+    (ROOMS, {}, "In Q", "3", True), (ROOMS, {}, "In Q3", "", True), (ROOMS, {}, "It is a", "3", True),
+    ("It has 17,50 and 17.\n", {}, "It has 17,", "5", True),
+    # a number at the end of the prompt goes on
+    ("It has 17 and 175 rooms, that is 17", {}, "", "5", True), ("It has 1.2.3", {"sources": "17"}, "", "", True),
+    ("It has 17 and 175 rooms, that is 1", {"sources": "17, 175"}, "", "7", False),
+    (ROOMS, LIST, "\n", "123456789", True), (ROOMS, LIST, "\n1", "027", True),
+    ("x", {"allow": ["-0.5", 7]}, "\n", "07", True),
+    ("Es sind 1.250,5 km.\n", EURO, "1.2", "5", False), ("Es sind 1.250,5 km.\n", EURO, "1", "2", False),
+    ("Es sind 1.250,5 km.\n", EURO, "1250,", "5", False),
+]  # fmt: skip
 
 
-def test_further_figures_may_be_allowed():
-    assert follow("\n", allow=range(1, 11)) == ("123456789", True)
-    assert follow("\n1", allow=range(1, 11)) == ("027", True)
-    assert follow("\n", "x", allow=["-0.5", 7]) == ("07", True)
-
-
-def test_policies_say_how_numbers_are_written():
-    european = {"policy": "european"}
-    assert follow("1.2", "Es sind 1.250,5 km.\n", **european) == ("5", False)
-    assert follow("1", "Es sind 1.250,5 km.\n", **european)[0] == "2"
-    assert follow("1250,", "Es sind 1.250,5 km.\n", **european) == ("5", False)
-
-
-def test_other_numerals_are_written_only_if_the_prompt_has_them():
+@pytest.mark.parametrize(("prompt", "options", "text", "digits", "may_end"), FOLLOWING)
+def test_what_may_follow(prompt, options, text, digits, may_end):
+    """Numbers end where a figure ends."""
     stock = tokenizer("gpt2")
-    for prompt, text, may in (("It is 12.\n", "١", False), ("١٢ of 3\n", "١", True),
-                              ("It is 10.\n", "²", False), ("It is 10².\n", "²", True)):  # fmt: skip
-        ids = stock(prompt)["input_ids"]
-        allowed = True
-        for token in stock(text, add_special_tokens=False)["input_ids"]:
-            held = processor("gpt2")(torch.tensor([ids]), torch.zeros(1, len(stock)))
-            allowed = allowed and bool(held[0, token] == 0)
-            ids.append(token)
-        assert allowed == may, (prompt, text)
+    hold = GroundedLogitsProcessor(stock, **options) if options else processor("gpt2")
+    _, held = read_on("gpt2", hold, prompt, text)
+    single = {one: stock(one, add_special_tokens=False)["input_ids"][0] for one in "0123456789"}
+    assert "".join(digit for digit, token in single.items() if held[token] == 0) == digits
+    assert bool(held[hold.ends[0]] == 0) == may_end
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "may"),
+    [("It is 12.\n", "١", False), ("١٢ of 3\n", "١", True), ("It is 10.\n", "²", False),
+     ("It is 10².\n", "²", True)],
+)  # fmt: skip
+def test_other_numerals_are_written_only_if_the_prompt_has_them(prompt, text, may):
+    assert read_on("gpt2", processor("gpt2"), prompt, text)[0] == may
 
 
 def test_special_tokens_neither_cut_figures_nor_join_them():

@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from effort import examples
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from numtok import NumberFormat
@@ -80,6 +81,7 @@ def test_everything_inside_is_accepted_and_nothing_outside(options):
     assert made.longest == max(map(len, every))
 
 
+@settings(max_examples=examples(40))
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12))
 def test_a_bound_is_exact(bound):
     bound = Decimal(format(bound.quantize(Decimal("1e-9")), "f"))
@@ -92,6 +94,7 @@ def test_a_bound_is_exact(bound):
         assert above.matches(text) == (number >= bound)
 
 
+@settings(max_examples=examples(40))
 @given(
     st.floats(1e-30, 1e30, allow_subnormal=False),
     st.floats(1e-30, 1e30, allow_subnormal=False),
@@ -179,7 +182,7 @@ def candidates(draw, number_format):
 
 
 FORMATS = [
-    pytest.param(100, id="100"),
+    pytest.param(40, id="40"),
     pytest.param(300, id="300", marks=pytest.mark.slow),
 ]
 
@@ -262,22 +265,22 @@ def test_outlines_reads_the_same(count):
     """
     outlines = pytest.importorskip("outlines_core")
     vocabulary = outlines.Vocabulary(0, {chr(n): [n] for n in range(32, 127)})
-    draw, compared = random.Random(7), 0
-    for _ in range(count):
-        made = random_format(draw)
+
+    def reader(made):
         index = outlines.Index(made.regex(), vocabulary)
-        for text in candidates(draw, made):
+
+        def accepts(text):
             state = index.get_initial_state()
             for character in text:
                 state = None if state is None else index.get_next_state(state, ord(character))
-            accepted = state is not None and index.is_final_state(state)
+            if state is not None and index.is_final_state(state):
+                return True
             whole = [made.matches(text[:stop]) for stop in range(len(text) + 1)]
-            if any(one and not other for one, other in itertools.pairwise(whole)):
-                assert not accepted or made.matches(text)
-            else:
-                assert accepted == made.matches(text), (made, text)
-                compared += accepted
-    assert compared >= count
+            return whole[-1] and any(a and not b for a, b in itertools.pairwise(whole))
+
+        return accepts
+
+    check_equal_language(count, reader)
 
 
 def test_a_schema_states_the_values():
@@ -289,10 +292,3 @@ def test_a_schema_states_the_values():
 
 def test_a_grammar_is_short_where_an_expression_would_be_too_long():
     assert len(NumberFormat(0, 10**12, step=7).gbnf()) < 20_000
-
-
-def test_equal_languages_have_equal_tables():
-    one = NumberFormat(0, 9).automaton
-    other = NumberFormat.of(range(10)).automaton
-    shared = other.following[:, :10]
-    assert (one.following[:, :10] == shared).all() and (one.ends == other.ends).all()

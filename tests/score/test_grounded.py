@@ -6,12 +6,12 @@ import subprocess
 import sys
 import time
 import warnings
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from command import run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -76,11 +76,16 @@ def read(case):
         ("12,000 dogs", "dogs (x 1,000): 12", "scale"),
         ("300,000 km/s", "299,792,458 m/s", "rounded"),
         ("12,000 dogs", "12 dogs (1,000), cats for ($1,000)", ""),
+        # both ends of a range have its scale
+        ("5\u201110%", "5% and 10%", "exact"),
+        ("$1.2-1.5M", "$1.2 million and $1.5 million", "scale"),
+        ("5\u201110 million", "5 million and 10 million", "scale exact"),
         ("120 units", "120 150 2030", "exact"),  # a row of a table, and no telephone number
     ],
 )
 def test_scales_and_halves(answer, source, how):
-    assert [figure.how for figure in grounded(answer, source, compute=False)] == [how]
+    figures = grounded(answer, source, compute=False)
+    assert " ".join(dict.fromkeys(figure.how for figure in figures)) == how
 
 
 @pytest.mark.parametrize("topic", sorted({case["topic"] for case in CASES} - {WRONG}))
@@ -93,6 +98,9 @@ def test_what_is_not_read_right_stays_listed():
     wrong = [case for case in CASES if case["topic"] == WRONG]
     assert [case["answer"] for case in wrong if read(case) == case["figures"]] == []
     assert len(CASES) - len(wrong) >= 200 and len(wrong) < 20
+    ways = {how.removeprefix("ignored as ") for case in CASES for _, how, _ in case["figures"]}
+    assert ways >= {"exact", "rounded", "scale", "percent", "complement", "percent of",
+                    "percent change", "nowhere", *OPERATIONS, *KINDS}  # fmt: skip
 
 
 @given(
@@ -160,7 +168,7 @@ PIECES = ["1", "2,500", ".5", "%", " ", "\n", "million", "$", "-", "to", "2019",
 def test_any_text(answer, source):
     for one in grounded(answer, [source, answer], ignore=()):
         assert answer[one.start : one.stop] == one.text
-        assert one.found or one.how == "" or answer[one.start : one.stop]
+        assert bool(one.found) == bool(one.how)
     for one in grounded(answer, answer, compute=False):
         labels = one.ignored or NonClaims(answer).kind(one.start, one.stop)
         assert one.found or labels, "a text has its own figures"
@@ -193,7 +201,6 @@ def test_ignore_names_kinds():
     assert [one.ignored for one in grounded(text, "")] == ["year", "label", ""]
     assert [one.ignored for one in grounded(text, "", ignore=["label"])] == ["", "label", ""]
     assert [one.ungrounded for one in grounded(text, "", ignore=())] == [True, True, True]
-    assert {case["figures"][0][1].removeprefix("ignored as ") for case in CASES if case["figures"]} >= set(KINDS) - {"factor"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -209,12 +216,6 @@ def test_figures_that_claim_nothing(text, kinds):
     assert [one.ignored for one in grounded(text, "")] == kinds
 
 
-@pytest.mark.parametrize("answer", ["5\u201110%", "$1.2-1.5M", "5\u201110 million"])
-def test_both_ends_of_a_range_have_its_scale(answer):
-    ends = "5% and 10%; $1.2 million and $1.5 million; 5 million and 10 million"
-    assert {one.how for one in grounded(answer, ends, compute=False)} <= {"exact", "scale"}
-
-
 def test_a_report_counts_figures_and_names_those_that_are_missing():
     answers = ["It has 12 rooms, 3 of 4 let (75%), since 2019.", "It has 13 rooms.", None]
     made = grounded_report(answers, ["12 rooms; 3 of 4 are let"] * 3)
@@ -228,6 +229,15 @@ def test_a_report_counts_figures_and_names_those_that_are_missing():
     assert grounded_report([], []).to_dict()["share"] is None
 
 
+@pytest.mark.parametrize("found", [7, 14, 29, 57, 95])
+def test_a_share_that_is_asked_for_is_enough(found, tmp_path):
+    figures = [f"{n}.5" for n in range(100)]
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"prediction": "; ".join(figures), "context": figures[:found]}))
+    words = "score --grounded --sources context --no-compute --ignore none --fail-under"
+    assert [run(f"{words} {found + more}", file).exit_code for more in (0, 1)] == [0, 3]
+
+
 def test_a_reward_is_the_share_of_figures_that_are_found():
     reward = grounded_reward("docs", without_figures=0.5)
     chat = [{"role": "assistant", "content": "5 rooms, 7 floors"}]
@@ -235,14 +245,7 @@ def test_a_reward_is_the_share_of_figures_that_are_found():
     assert reward(completions, docs=["5 rooms", ["5", "6"], "5", "5"]) == [1.0, 0.5, 0.5, 0.5]
 
 
-def test_scoring_alone_does_not_load_it():
-    program = "import sys, numtok.score; print([m for m in sys.modules if 'ground' in m or 'claims' in m])"
-    program += "; numtok.score.grounded; print('numtok.score.grounding' in sys.modules, 'numpy' in sys.modules)"
+def test_scoring_loads_nothing_heavy():
+    program = "import sys, numtok.score; print({'numpy', 'pyarrow', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split() == ["[]", "True", "False"], done.stderr
-
-
-def test_the_cases_are_of_all_ways():
-    ways = Counter(how for case in CASES for _, how, _ in case["figures"])
-    assert {"exact", "rounded", "scale", "percent", "sum", "difference", "product", "quotient", "percent of",
-            "percent change", "complement", "nowhere"} <= ways.keys()  # fmt: skip
+    assert done.stdout == "set()\n", done.stderr
