@@ -152,8 +152,8 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
             :func:`numbers_only` left: (rows, seq, 3).
 
     Returns:
-        ``numbers``, how many there were; :func:`mean_absolute_error`,
-        :func:`median_log_error`, :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
+        ``numbers``, how many there were; :func:`exact_match`, :func:`mean_absolute_error`,
+        :func:`median_log_error` and :func:`r_squared`.
     """
     values = evaluated.predictions  # several arrays, unless numbers_only has made one of them
     batches = values if isinstance(values, list) else [values]  # with eval_do_concat_batches=False

@@ -49,7 +49,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         combine: ``"replace"``, ``"add"`` or ``"zero_pad"``; None for ``"replace"`` where width is
             32 and ``"add"`` where it is 64.
         projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
-            map without bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``. The network has its own first layer.
+            map without bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``.
         amplitude: of the bits that are added, or of the start of a linear map or of the network;
             None: as long as the word vectors (``match_norm``).
 
@@ -189,7 +189,13 @@ def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor
     """
     size = width * (1 + reciprocal)
     if stream.dim() == 1:
-        _check_words(stream, width)
+        # where to look at them does not wait for a device
+        looks = width == 32 and stream.device.type == "cpu" and readable(stream)
+        if looks and (stream.to(torch.int64) >> 32).any():
+            raise SchemaError(
+                "number_bits holds words of more than 32 bits, as bits:64 writes them; make the"
+                " layer, or the head, with width=64"
+            )
         bits = bits_of_words(stream, width)
         if not reciprocal:
             return bits
@@ -202,14 +208,3 @@ def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor
             f" more, of {size} bits"
         )
     return stream
-
-
-def _check_words(words: Tensor, width: int) -> None:
-    """Refuse words of another width, where to look at them does not wait for a device."""
-    if width != 32 or words.device.type != "cpu" or not readable(words):
-        return
-    if (words.to(torch.int64) >> 32).any():
-        raise SchemaError(
-            "number_bits holds words of more than 32 bits, as bits:64 writes them; make the layer,"
-            " or the head, with width=64"
-        )

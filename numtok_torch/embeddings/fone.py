@@ -158,9 +158,9 @@ def features_of_digits(
     """Convert digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as
     ``number_fourier`` has them, within 1e-6.
 
-    There is no table of frequencies: ``.half()`` or FSDP would round it, and a float of the whole
-    number has too few digits. The fraction of a turn at each period is the one before it after the
-    next digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
+    A table of frequencies would be rounded by ``.half()`` or FSDP, and a float of the whole number
+    has too few digits. The fraction of a turn at each period is the one before it after the next
+    digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
     """
     if chunk is not None:  # from the least significant on, filled up with zeros
         filled = nn.functional.pad(digits, (0, -digits.shape[-1] % chunk))

@@ -17,11 +17,9 @@ are cached stay valid. Least significant first, training and writing show the sa
 which is why one writes sums so. In exponent notation (``1.5e3``) the place also hangs on the
 exponent after: the digits that then count as integer are shown as integer digits.
 
-In training, true places of the digits to be predicted would tell how many are still to come.
-``written="msd"`` or ``"lsd"``, which ``embedding_from_schema`` takes from the file, shows digits
-with a label (other than -100) as they will be seen when written; ``read_as_written`` those of a
-prompt too. ``written=None`` takes the stream as it is, for texts that are only read; ``generate``
-then warns. So is a batch of the masked objective taken, known by its ``place_value_labels``.
+In training, true places of the digits to be predicted would tell how many are still to come. So
+digits with a label (other than -100) are shown as they will be seen when written. A batch of the
+masked objective, known by its ``place_value_labels``, is taken as it is.
 """
 
 from __future__ import annotations
@@ -50,15 +48,17 @@ class PlaceValueEmbedding(TableEmbedding):
             max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
         amplitude: of that start; None: as long as the word vectors (``match_norm``).
-        written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen while a
-            model writes in this order. None: all places are true, and all vectors trained.
+        written: ``"msd"`` or ``"lsd"``, which ``embedding_from_schema`` takes from the file: show
+            digits that have a label as they will be seen while a model writes in this order. None:
+            all places are true, for texts that are only read; ``generate`` then warns.
         read_as_written: with ``written``: show so the digits without a label too, those of a
             prompt. Least significant first, a fraction then has the same places in a question as
             in its answer; most significant first, no integer digit has a place.
-        coupled: position coupling (Cho et al. 2024), for sums and the like: every token gets a position, o + p for a
-            digit of place p, o for all others, with o the row's offset; the backbone is to have no
-            positions of its own. In the authors' code (HanseulJo/position-coupling) they are
-            counted the other way, e - p, which renames the rows of a table that is learnt.
+        coupled: position coupling (Cho et al. 2024), for sums and the like: every token gets a
+            position, o + p for a digit of place p, o for all others, with o the row's offset; the
+            backbone is to have no positions of its own. In the authors' code
+            (HanseulJo/position-coupling) they are counted the other way, e - p, which renames the
+            rows of a table that is learnt.
 
     Shape:
         - place_value: (batch, seq), any integer.

@@ -90,9 +90,8 @@ class XValEmbedding(NumberEmbedding):
         return vectors if self.bias is None else vectors + self.bias
 
     def _look(self, scaled: Tensor) -> None:
-        """Warn, once, of values far beyond the ±5 that xVal is made for.
-
-        Only the first batches, as each look waits for the device.
+        """Warn, once, of values far beyond the ±5 that xVal is made for. Looks at the first batches
+        only, as each look waits for the device.
         """
         if not readable(scaled) or not self._looks_left or not scaled.numel():
             return

@@ -85,8 +85,8 @@ class NumberHead(NumberLayer, ABC):
         return hidden if self.norm is None else run(self.norm, hidden)
 
     def say(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
-        """Return what ``network`` makes of checked hidden states (..., d_model), behind the
-        LayerNorm if there is one: (..., out), float32 at least.
+        """Check hidden states (..., d_model), and run the LayerNorm and ``network`` on them: (...,
+        out), float32 at least.
         """
         return run(self.network, self.normed(self.checked(hidden, target)))
 

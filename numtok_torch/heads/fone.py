@@ -30,8 +30,7 @@ class FoNEHead(NumberHead):
         int_digits, frac_digits, bases, chunk, compact: those of the representation. With several
             bases there is a pair for each, and their logits are added. Without ``compact`` the
             target is ``number_fourier``, from which the digits are read exactly.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
         linear: a linear map, without bias, to the pairs. None: only if they do not fit into
             ``d_model``.
 

@@ -1,6 +1,5 @@
 """Losses on numbers that are spelled out in tokens, by their value; to be added to the
-cross-entropy, to which a 4 for a 5 is as wrong as a 9. And the cross-entropy with them beside it,
-as transformers' Trainer takes a loss: ``Trainer(..., compute_loss_func=CrossEntropyWith([loss]))``.
+cross-entropy, to which a 4 for a 5 is as wrong as a 9.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from numtok_torch.heads.digit_tokens import DigitTokens, ids_of_runs
 
 TINY = torch.finfo(torch.float32).tiny
 REWEIGHED = 1.01  # of the largest distance: what a token that is no number costs
-ENTROPY_WEIGHT = 0.01  # of DEL beside the cross-entropy, in its authors' code
 SHRINKS = 1.02
 
 
@@ -340,8 +338,8 @@ class DigitEntropyLoss(DigitLoss):
 
 
 class CrossEntropyWith:
-    """The cross-entropy of a stock causal model, and to it so much of other losses. A vocabulary
-    that is padded, beyond the tokens of the tokenizer, is none of their business.
+    """The cross-entropy of a stock causal model, plus weighted other losses, for
+    ``Trainer(..., compute_loss_func=CrossEntropyWith([loss]))``.
 
     The cross-entropy is the mean over all tokens of a step, whatever the batches that it is made
     of; the other losses are means of each batch, which counts by its share of the tokens. A

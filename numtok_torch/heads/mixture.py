@@ -34,8 +34,7 @@ class MixtureHead(ValueHead):
         min_std: the smallest standard deviation, in the space of y.
         point: what :meth:`predict` gives, ``"mode"`` or ``"mean"``.
         within: the confidence of a prediction is the probability that y is within ± this of it.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
@@ -96,8 +95,8 @@ class MixtureHead(ValueHead):
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        mixture = self.mixture(hidden)
-        y = _mean(*mixture) if self.point == "mean" else _mode(*mixture)
+        mixture = log_weights, means, _ = self.mixture(hidden)
+        y = (log_weights.exp() * means).sum(-1) if self.point == "mean" else _mode(*mixture)
         confidence = _mass(y - self.within, y + self.within, *mixture)
         bounds = self.from_space(moved(y))
         return NumberPrediction(self.from_space(y), confidence=confidence, bounds=bounds)
@@ -120,10 +119,6 @@ def log_density(y: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> 
     return torch.logsumexp(
         log_weights - 0.5 * z.square() - stds.log() - 0.5 * math.log(2 * math.pi), -1
     )
-
-
-def _mean(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    return (log_weights.exp() * means).sum(-1)
 
 
 def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:

@@ -29,8 +29,7 @@ class QuantileHead(ValueHead):
         scale: numbers are multiplied by it.
         space: the loss is taken of x · scale, ``"linear"``, or of asinh(x · scale), ``"asinh"``;
             the quantiles are the same numbers in either.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
