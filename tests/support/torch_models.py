@@ -123,6 +123,14 @@ def schema_of(*numbers):
     return Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
+def tensor(column):
+    """The values of an Arrow column as a batch has them."""
+    is_tensor = hasattr(column, "to_numpy_ndarray")
+    array = column.to_numpy_ndarray() if is_tensor else column.to_numpy(zero_copy_only=False)
+    wide = array.dtype in (np.uint32, np.uint64, np.int16)
+    return torch.from_numpy(array.astype(np.int64) if wide else array.copy())
+
+
 def batch(rows=3, seq=9, seed=0, labels=True):
     """Random ids and streams, with a number in about a third of the places and a zero among them;
     no padding.

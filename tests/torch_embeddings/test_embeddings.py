@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_models import schema_of
+from torch_models import schema_of, tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import numtok_torch as layers
@@ -68,13 +68,6 @@ MAKERS["sum"] = lambda **o: layers.SumEmbedding([MAKERS[name](**o) for name in S
 LEAST = {"bits:64": 8.0, "bits zero_pad": D**0.5, "fone": 3.0}
 EVERY = pytest.mark.parametrize("name", MAKERS)
 LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-
-
-def tensor(column):
-    is_tensor = hasattr(column, "to_numpy_ndarray")
-    array = column.to_numpy_ndarray() if is_tensor else column.to_numpy(zero_copy_only=False)
-    wide = array.dtype in (np.uint32, np.uint64, np.int16)
-    return torch.from_numpy(array.astype(np.int64) if wide else array.copy())
 
 
 @functools.cache
