@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_models import schema_of, tensor
+from torch_models import check_one_graph, schema_of, tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import numtok_torch as layers
@@ -307,34 +307,22 @@ def test_zero_init_changes_nothing_and_learns(name):
 
 @pytest.mark.slow
 def test_every_layer_compiles_to_one_graph_for_batches_of_any_size():
-    """Forward and backward, without a break, and compiled once."""
-    # half a second, which a quick run has no use for
-    from torch._dynamo.testing import CompileCounterWithBackend
-
     # the others are parts of these, or read other streams
     skipped = ("fone", "sum", "bits:64", "bits:64 network", "bits:64 reciprocal")
     alone = [made(name) for name in MAKERS if name not in skipped]
     written = layers.PlaceValueEmbedding(D, zero_init=False, written="lsd")
     every = [*alone, layers.SumEmbedding(alone[:2]), written]
 
-    def embed(e, batch):
-        return torch.stack([layer(e, batch) for layer in every])
-
-    torch.compiler.reset()
-    counter = CompileCounterWithBackend("eager")
-    compiled = torch.compile(embed, fullgraph=True, dynamic=True, backend=counter)
-    parameters = [parameter for layer in every for parameter in layer.parameters()]
-    for rows, length in [(3, 7), (4, 6), (8, 5)]:
+    def inputs(rows, length):
         chosen = torch.arange(rows) % 2
         batch = {key: stream[chosen, :length] for key, stream in batch_of("bits").items()}
-        e = words()[chosen, :length].requires_grad_()
-        batch["labels"] = batch["input_ids"]
-        both = [one(e, batch) for one in (compiled, embed)]
-        torch.testing.assert_close(*both, rtol=1e-6, atol=1e-6)
-        goal = torch.randn(both[0].shape, generator=torch.Generator().manual_seed(rows))
-        gradients = [torch.autograd.grad((one * goal).sum(), [e, *parameters]) for one in both]
-        torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
-    assert counter.frame_count == 1
+        return words()[chosen, :length], batch | {"labels": batch["input_ids"]}
+
+    check_one_graph(
+        lambda e, batch: [layer(e, batch) for layer in every],
+        [inputs(rows, length) for rows, length in [(3, 7), (4, 6), (8, 5)]],
+        [parameter for layer in every for parameter in layer.parameters()],
+    )
 
 
 def test_values_beyond_float16_are_multiplied_in_float32():

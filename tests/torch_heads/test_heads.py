@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_models import schema_of, tensor
+from torch_models import check_one_graph, schema_of, tensor
 
 import numtok_torch as heads
 from numtok import Numbers
@@ -201,38 +201,24 @@ def test_it_comes_back_from_its_config_and_is_not_rounded(name):
 
 @pytest.mark.slow
 def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch):
-    """Losses and predictions: without a break, and compiled once."""
-    # half a second, which a quick run has no use for
-    from torch._dynamo.testing import CompileCounterWithBackend
-
+    """Losses and predictions."""
     # which the others hold, or of which 50 halvings are a part
     held = ("mixture", "fone plain", "bits", "quantiles", "fourier", "fourier asinh")
     every = {name: made(name) for name in MAKERS if name not in held}
 
     def run(states, targets):
-        losses = [head.loss(states, targets[name]) for name, head in every.items()]
-        predictions = []
+        found = [head.loss(states, targets[name]) for name, head in every.items()]
         for head in every.values():
-            found = head.predict(states)
-            said = (found.values, found.confidence, found.bounds, *found.streams.values())
-            predictions += [one for one in said if one is not None]
-        return losses, predictions
+            said = head.predict(states)
+            found += [said.values, said.confidence, said.bounds, *said.streams.values()]
+        return [one for one in found if one is not None]
 
     monkeypatch.setattr(mixture, "STEPS", 1)  # each of the 30 is a part of the graph
-    torch.compiler.reset()
-    counter = CompileCounterWithBackend("eager")
-    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=counter)
-    parameters = [parameter for head in every.values() for parameter in head.parameters()]
-    for rows in (7, 11):
-        states = hidden(rows).requires_grad_()
-        targets = {name: target(name, rows) for name in every}
-        both = [one(states, targets) for one in (compiled, run)]
-        torch.testing.assert_close(*both, rtol=1e-5, atol=1e-6)
-        wanted = [states, *parameters]
-        sums = [torch.stack(losses).sum() for losses, _ in both]
-        gradients = [torch.autograd.grad(one, wanted) for one in sums]
-        torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
-    assert counter.frame_count == 1
+    check_one_graph(
+        run,
+        [(hidden(rows), {name: target(name, rows) for name in every}) for rows in (7, 11)],
+        [parameter for head in every.values() for parameter in head.parameters()],
+    )
 
 
 # ---- ScalarHead
