@@ -31,9 +31,7 @@ class NumberLoss(nn.Module, ABC):
 
     @abstractmethod
     def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (the loss of what a label begins, float32; which labels count, bool), (batch, seq)
-        each.
-        """
+        """Return, (batch, seq) each: the loss of what a label begins, float32; which labels count."""
 
     def forward(
         self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
@@ -74,8 +72,8 @@ class NumberLoss(nn.Module, ABC):
 
 
 class NumberTokenLoss(NumberLoss):
-    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025), to be added to the
-    cross-entropy: how far each digit that is predicted is from the right one.
+    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025): how far each digit that
+    is predicted is from the right one.
 
     With p the softmax over the number tokens alone, v their values, and y the value of the label:
     ``"was"`` is the Wasserstein-1 distance Σ p_j |v_j - y|, ``"mse"`` is (Σ p_j v_j - y)². Digits
@@ -110,9 +108,7 @@ class NumberTokenLoss(NumberLoss):
 
     @classmethod
     def from_digits(cls, digit_ids: Sequence[int], **options: Any) -> NumberTokenLoss:
-        """Make the loss for digits one by one, as in PlaceValue: the ids of the tokens ``0`` to
-        ``9``.
-        """
+        """Make the loss for digits one by one: the ids of the tokens ``0`` to ``9``."""
         return cls([dict(zip(digit_ids, map(float, range(10)), strict=True))], **options)
 
     @classmethod
@@ -167,9 +163,7 @@ class NumberTokenLoss(NumberLoss):
         return total, counted
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, right: Tensor) -> Tensor:
-        """Return the losses (batch, seq) from a group's ids and values, and the values of the
-        labels, (batch, seq).
-        """
+        """Return the losses (batch, seq) of a group, with the values of the labels (batch, seq)."""
         near = logits[..., ids].to(torch.float32)  # (batch, seq, tokens)
         p = near.softmax(-1)
         if self.kind == "was":
@@ -184,12 +178,7 @@ class NumberTokenLoss(NumberLoss):
 
 
 class DigitLoss(NumberLoss):
-    """Base of losses on digits: knows which tokens are digits, and of which number.
-
-    Args:
-        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
-            :meth:`from_tokenizer` find them.
-    """
+    """Base of losses on digits, that knows which tokens are digits, and of which number."""
 
     def __init__(self, tokens: DigitTokens) -> None:
         super().__init__()
@@ -240,7 +229,7 @@ class DigitLoss(NumberLoss):
 
 class NumberValueLoss(DigitLoss):
     """Distance of the expected value of each number from the right one, relative to it, as a mean
-    over numbers. To be added to the cross-entropy.
+    over numbers.
 
     A number is a run of digits in the labels, with the points and separators among them. ŷ is the
     sum of the expected digits at their places: at each token, the mean of the values of all digits,
@@ -291,7 +280,7 @@ class NumberValueLoss(DigitLoss):
 class DigitEntropyLoss(DigitLoss):
     """The digit entropy loss of Zheng et al. (DEL, 2026, arXiv 2605.20369), as in the authors' code
     (PolyU-VCLab/DEL, train-qwen-deepseek.py): what the yes or no of each digit costs, by how likely
-    the digit is held to be, and by its place. To be added to the cross-entropy, 0.01 times it there.
+    the digit is held to be, and by its place. They add 0.01 times it to the cross-entropy.
 
     With z the logits of the ten digits, p their softmax, d the digit of the label: the mean over
     digits, and over k from 0 to 9, of w p_k BCE(z_k, [k = d]). w is 2 (i + 1) for the digit of
