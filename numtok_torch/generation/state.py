@@ -171,16 +171,13 @@ class Writing:
         new = {key(*one): one for one in numbers if key(*one) not in self._texts}
         if not new:
             return
-        found = [self._predicted[one] for one in new]
-        bounds = [one.bounds[row] for one, row in found if one.bounds is not None]
-        reading = Reading(
-            np.stack([one.values[row] for one, row in found]),
-            {
-                name: np.stack([one.streams[name][row] for one, row in found])
-                for name in found[0][0].streams
-            },
-            np.stack(bounds) if bounds else None,
-        )
+        found: list[tuple[Any, int]] = [self._predicted[one] for one in new]
+        kind, _ = found[0]  # one head gives the same arrays each time
+        read = {
+            name: np.stack([one.streams[name][row] for one, row in found]) for name in kind.streams
+        }
+        bounds = None if kind.bounds is None else np.stack([one.bounds[row] for one, row in found])
+        reading = Reading(np.stack([one.values[row] for one, row in found]), read, bounds)
         places = list(new.values())
         texts, streams = finalize(
             self.tokenizer,
@@ -212,12 +209,9 @@ class Writing:
 
 
 class TextStream:
-    """A streamer for transformers' ``generate`` that gives text, with the values of numbers, to
-    ``streamer.on_finalized_text``.
-
-    A piece of text is given once it is settled: numbers whole, with what the head says, characters
-    whole; nothing is taken back. The tokens at which the text ``ends`` are not shown; ``prompt`` is
-    text to show first.
+    """A streamer for transformers' ``generate`` that gives text to ``streamer.on_finalized_text``:
+    numbers whole, with what the head says, and characters whole; nothing is taken back. The tokens
+    at which the text ``ends`` are not shown; ``prompt`` is text to show first.
     """
 
     def __init__(self, streamer: Any, writing: Writing, ends: list[int], prompt: str) -> None:
