@@ -53,7 +53,7 @@ def test_what_is_streamed_is_what_is_returned(name, way):
     assert min(map(len, found.ids)) >= 4
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12))
 @example("metaspace_first", Digits(1), "a日日", 1, False)  # bytes in a row are one text
 @given(
     st.sampled_from(["gpt2", "bert", "metaspace_first", "t5", "t5_words"]),
