@@ -1,9 +1,9 @@
 """Metrics of predicted numbers: as decimals, digit by digit, as values; and for a Trainer.
 
 In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch
-tensor of one axis. Out: one float. Texts are read by numtok's grammar, and all are compared as exact
-decimals, never through floats: integers of 60 digits stay what they are, and a float stands for the
-shortest decimal that reads back as it, in its own precision.
+tensor of one axis. Out: one float. Texts are read by numtok's grammar, and all are compared as
+exact decimals, never through floats: integers of 60 digits stay what they are, and a float stands
+for the shortest decimal that reads back as it, in its own precision.
 
 A prediction is **unparseable** if it is not one finite number from end to end: ``"5 apples"``,
 ``""``, nan, inf. :func:`exact_match` and :func:`digit_accuracy` count it as wrong. The metrics of

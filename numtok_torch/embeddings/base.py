@@ -120,7 +120,7 @@ class NumberEmbedding(NumberLayer):
         return []
 
     def size(self) -> float:
-        """Return the root mean square of the entries of the layer's vectors, before the amplitude."""
+        """Return the root mean square of the layer's vectors, before the amplitude."""
         return 0.0
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:

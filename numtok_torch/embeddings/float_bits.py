@@ -175,7 +175,7 @@ def words_of_bits(bits: Tensor) -> Tensor:
 
 
 def values_of_words(words: Tensor, width: int = 32) -> Tensor:
-    """Convert int64 (...) to the float32, or float64, (...) of these bits, NaN payloads included."""
+    """Convert int64 (...) to the float32, or float64, (...) of these bits, NaN payloads too."""
     if width == 64:
         return words.contiguous().view(torch.float64)
     # int32 has the same bits, read with a sign

@@ -1,5 +1,5 @@
-"""Places of digits in front of a model, for numbers that are spelled out digit by digit, or in groups
-of digits; and what a model sees of them while it writes from left to right.
+"""Places of digits in front of a model, for numbers that are spelled out in digits, or in groups of
+digits; and what a model sees of them while it writes from left to right.
 
 ``place_value``, int64 (batch, seq), is for a digit of 10**p p + 1 if p >= 0, else p; for a group,
 that of its last digit; 0 for every other token.

@@ -27,9 +27,9 @@ class XValEmbedding(NumberEmbedding):
     """Multiplies the word vector of each number by its scaled value (xVal: Golkar et al. 2023,
     section 2).
 
-    Zero gets the zero vector. The paper's model adds position vectors to it. A model without them,
-    such as Llama, leaves it zero in all layers if it stands first in a row, and each RMSNorm divides
-    its gradient by nearly zero: the gradients overflow. ``bias`` or ``zero_init`` mends that.
+    Zero gets the zero vector. Without position vectors, as in Llama, it stays zero in all layers if
+    it stands first in a row, and each RMSNorm divides its gradient by nearly zero: the gradients
+    overflow. ``bias`` or ``zero_init`` mends that.
 
     Args:
         d_model: dimension of the word vectors.

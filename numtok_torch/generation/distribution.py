@@ -73,8 +73,8 @@ class NumberDistribution:
         return self.quantile(0.5)
 
     def quantile(self, share: float) -> Decimal:
-        """Return the least value that a number does not exceed with at least this probability, given
-        that one of ``values`` is written; NaN if there are none.
+        """Return the least value that a number does not exceed with at least this probability,
+        given that one of ``values`` is written; NaN if there are none.
         """
         if not 0 <= share <= 1:
             raise ModelError(f"quantile: share={share} must be from 0 to 1")
@@ -118,8 +118,8 @@ def number_distribution(
 ) -> NumberDistribution:
     """Return the probability of every number that a model may write after a prompt.
 
-    A number begins at once, or after one space. It ends before the first character that cannot go on
-    with it, or with the text; ``100.`` is 100 unless a digit follows.
+    A number begins at once, or after one space. It ends before the first character that cannot
+    continue it, or with the text; ``100.`` is 100 unless a digit follows.
 
     Args:
         model: a causal model of transformers as it is, or a function from a text to the log
@@ -258,9 +258,9 @@ class Walk:
 class CausalModel:
     """The next tokens as a causal model of transformers gives them.
 
-    The prompt and every beginning of a number are read once. All of them lie in one cache, as a tree:
-    each token sees the prompt and the tokens before it in its own number, which a mask says. Models
-    for which that is not the same as reading each text alone read each text alone.
+    The prompt and every beginning of a number are read once. All lie in one cache, as a tree: by a
+    mask, each token sees the prompt and the tokens before it in its own number. Models for which
+    that is not the same as reading each text alone read each text alone.
     """
 
     def __init__(self, model: Any, tokenizer: Any, prompt: str | Sequence[int], known: str) -> None:

@@ -3,8 +3,8 @@ batched, padded on the left, with a cache.
 
 In: prompts as text. Out: what the model writes after each, with its numbers in it. Whenever the
 token that is chosen begins a number, the head reads the value from the hidden state that the token
-was chosen from. It becomes one decimal (:mod:`numtok.tokenizer.generated_numbers`), which is put into
-the text, and from which the tokenizer makes what the model sees at that token from then on.
+was chosen from. The value becomes one decimal (:mod:`numtok.tokenizer.generated_numbers`), which is
+put into the text, and from which the tokenizer makes what the model sees at that token.
 
 Tokens are chosen by transformers' own ``generate``, of a class made from the backbone's, whose
 ``forward`` puts the numbers in (:mod:`numtok_torch.generation.state`). A model without a head never
@@ -51,8 +51,8 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import evaluating, room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
 
-# Options of transformers' generate under which it does not see each token in its turn, reads another
-# text beside it, or does not return ids.
+# Options of transformers' generate under which the model does not see each token in its turn, reads
+# another text beside it, or does not return ids.
 REFUSED = (
     "assistant_model",
     "prompt_lookup_num_tokens",
@@ -121,8 +121,7 @@ def generate(
         batch_size: prompts at once; None for all.
         well_formed: write numbers as :class:`~numtok_torch.NumberLogitsProcessor` has them.
         longest: symbols that a spelled-out number has at most.
-        format: write one number of this format after each prompt, and nothing besides; for numbers
-            in the tokens of the text (``subword``, ``digits:1,bare``).
+        format: write one number of this format only; for ``subword`` and bare ``digits``.
         options: those of transformers' ``generate``; greedy if they do not say. ``eos_token_id``
             are by default the tokenizer's and those of the generation config, ``[]`` for none; a
             number token among them ends the text with its number. ``streamer``, for one prompt and
@@ -166,8 +165,8 @@ def _format_processor(number_format: NumberFormat, tokenizer: Tokenizer, ends: A
     spelled_out = isinstance(representation, SpelledOut) and not representation.marks_begin
     if not (spelled_out or representation.stays_text):
         raise ModelError(
-            f"format= is for numbers in the tokens of the text, and {representation.name} has tokens"
-            " of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
+            f"format= is for numbers in the tokens of the text, and {representation.name} has"
+            " tokens of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
         )
     return number_format.logits_processor(tokenizer, eos_token_id=ends)
 

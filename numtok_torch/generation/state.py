@@ -1,5 +1,6 @@
 """State of a text that is being written, as far as tokens alone do not say it: the values of the
-numbers, and the places of digits; and the backbone as transformers' ``generate`` calls it, with these put in.
+numbers, and the places of digits; and the backbone, with these put in, as ``generate`` of
+transformers calls it.
 
 In: at each step, all ids so far, int64 (rows, seq), in whatever order generation keeps its rows.
 Out: the streams of the tokens that the model is about to see, (rows, tokens, ...), like those of

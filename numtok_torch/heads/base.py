@@ -1,4 +1,4 @@
-"""Base classes of the heads for numbers: hidden states in, a loss or numbers on their own scale out.
+"""Base classes of the heads: hidden states in, a loss or numbers on their own scale out.
 
 Heads compute in their own dtype, outside autocast, as a value that is rounded to bfloat16 has three
 digits; losses are float32 at least.
@@ -113,9 +113,9 @@ class NumberHead(NumberLayer, ABC):
 
 
 class ValueHead(NumberHead):
-    """Predicts the value of a number, whatever represents it: y = x · scale, or for numbers over many
-    magnitudes y = asinh(x · scale), which is linear around zero and logarithmic far from it. Its
-    target is ``number_value``, (n,), float64, of which infinite ones are left out.
+    """Predicts the value of a number, whatever represents it: y = x · scale, or for numbers over
+    many magnitudes y = asinh(x · scale), linear around zero and logarithmic far from it. Its target
+    is ``number_value``, (n,), float64, of which infinite ones are left out.
 
     Attributes:
         scale: what numbers are multiplied with.

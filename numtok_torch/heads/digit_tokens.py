@@ -31,9 +31,8 @@ class DigitTokens:
     # ids of ``+`` and ``-``, and of ``e`` and ``E``, after which digits are an exponent
     signs: tuple[int, ...] = ()
     powers: tuple[int, ...] = ()
-    # ids of the brackets that all numbers stand in; digits elsewhere are text. Empty if there are
-    # none: then all digits count, and a separator of groups, which may be a comma of the text, joins
-    # none.
+    # ids of the brackets that all numbers stand in; digits elsewhere are text. Without brackets all
+    # digits count, and a separator of groups, which may be a comma of the text, joins none.
     opens: tuple[int, ...] = ()
     closes: tuple[int, ...] = ()
     order: str = "msd"  # ``"msd"``, the most significant digit first, or ``"lsd"``

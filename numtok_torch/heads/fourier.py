@@ -16,11 +16,11 @@ HALVINGS = 50  # of the interval that a quantile lies in
 
 
 class FourierHead(ValueHead):
-    """The density of the next number as a Fourier series, smooth and of any shape (Fourier Head:
-    Gillman et al. 2024, arXiv 2410.22269), in the continuous form of the authors' code
-    (fourier_head_mle.py of nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N,
-    c_k = Σ_j a_(j+k) a_j* are the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y
-    from -1 to 1. That is |Σ_j a_j exp(iπjy)|² / 2c_0, as which it is computed, and never negative.
+    """The density of the next number as a Fourier series, smooth and of any shape (Gillman et al.
+    2024, arXiv 2410.22269), in the continuous form of the authors' code (fourier_head_mle.py of
+    nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N, c_k = Σ_j a_(j+k) a_j*
+    are the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y from -1 to 1. That is
+    |Σ_j a_j exp(iπjy)|² / 2c_0, as which it is computed, and never negative.
 
     It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), from -spread to
     spread. Numbers beyond count as its ends.

@@ -31,7 +31,7 @@ class NumberLoss(nn.Module, ABC):
 
     @abstractmethod
     def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return, (batch, seq) each: the loss of what a label begins, float32; which labels count."""
+        """Return, (batch, seq) each: the loss of what a label begins; which labels count, bool."""
 
     def forward(
         self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
@@ -72,8 +72,8 @@ class NumberLoss(nn.Module, ABC):
 
 
 class NumberTokenLoss(NumberLoss):
-    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025): how far each digit that
-    is predicted is from the right one.
+    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025): how far each predicted
+    digit is from the right one.
 
     With p the softmax over the number tokens alone, v their values, and y the value of the label:
     ``"was"`` is the Wasserstein-1 distance Σ p_j |v_j - y|, ``"mse"`` is (Σ p_j v_j - y)². Digits

@@ -1,6 +1,5 @@
-"""A Gaussian mixture over the next number. All sums of densities are log-sum-exp, and no component is
-narrower than ``min_std``: one that sits on one number of the training data would otherwise take the
-loss to minus infinity.
+"""A Gaussian mixture over the next number. No component is narrower than ``min_std``: one that sits
+on one number of the training data would otherwise take the loss to minus infinity.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ STEPS = 30  # towards the mode, from the mean of each component
 
 class MixtureHead(ValueHead):
     """A mixture of k Gaussians over the next number, for contexts that more than one number fits:
-    there a squared error gives the mean, which between two peaks is a number nobody writes (An
-    Empirical Investigation of Contextualized Number Prediction, Berg-Kirkpatrick and Spokoyny 2020,
-    section 3; mixture density networks, Bishop 1994). It lies, densities too, over y = x · scale, or
-    with ``space="asinh"`` over y = asinh(x · scale).
+    there a squared error gives the mean, which between two peaks is a number nobody writes
+    (Berg-Kirkpatrick and Spokoyny 2020, section 3; mixture density networks, Bishop 1994). It lies,
+    densities too, over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale).
 
     Args:
         d_model: dimension of the hidden states.
@@ -68,7 +66,7 @@ class MixtureHead(ValueHead):
         self.set_layer_norm(layer_norm)
 
     def _spread_out(self, components: int, spread: float) -> None:
-        """Start with equal weights and means apart: components that start alike would stay alike."""
+        """Start with equal weights and means apart: components that are alike would stay alike."""
         last = self.network[-1]
         assert isinstance(last, nn.Linear)
         means = torch.linspace(-spread, spread, components) if components > 1 else torch.zeros(1)
