@@ -10,7 +10,6 @@ import pytest
 import torch
 import torch_models as tiny
 import trained
-import transformers
 
 from numtok import Tokenizer
 from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Subword
@@ -168,22 +167,21 @@ def test_groups_follow_from_the_file(representation):
     "make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)]
 )
 def test_names_are_left_out(make):
-    """A phone number without weight costs as if its labels were none, and has no gradient."""
+    """A phone number without weight costs as if its labels were none, also of a causal model, whose
+    states stand one before.
+    """
     loss, labels = make(), torch.tensor([labels_of("call 5551234 it costs 17.50 or 8")])
     counted = torch.ones_like(labels, dtype=torch.bool)
     counted[0, 5:12] = False
-    logits = some_logits(1, labels.shape[1], 30).requires_grad_()
+    logits = some_logits(1, labels.shape[1], 30)
     found = loss(logits, labels, weights=counted)
     torch.testing.assert_close(found, loss(logits, torch.where(counted, labels, -100)))
     assert abs(found.item() - loss(logits, labels).item()) > 1e-3
-    found.backward()
-    assert not logits.grad[0, 5:12].any() and logits.grad[0, 22:27].any()
     assert loss(logits, labels, weights=torch.zeros_like(labels)).item() == 0
-    # of a causal model: the state one before
-    before = torch.cat([torch.full((1, 1), -100), labels], 1)
-    behind = torch.cat([logits.detach(), logits[:, :1].detach()], 1)
-    weights = torch.cat([torch.zeros(1, 1, dtype=torch.bool), counted], 1)
-    torch.testing.assert_close(loss(behind, before, True, weights), found.detach())
+    before = torch.nn.functional.pad(labels, (1, 0), value=-100)
+    behind = torch.cat([logits, logits[:, :1]], 1)
+    weights = torch.nn.functional.pad(counted, (1, 0))
+    torch.testing.assert_close(loss(behind, before, True, weights), found)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "relative"])
@@ -202,7 +200,7 @@ def test_every_label_has_a_finite_loss_and_gradient(text, kind):
 
 def test_a_file_says_which_tokens_are_digits():
     groups = {}
-    for name, representation in SPELLED.items():
+    for name, representation in (SPELLED | {"bare": Digits(1, brackets=False)}).items():
         tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
         schema = tokenizer.batch_schema()
         values = [NumberValueLoss.from_schema(schema), NumberValueLoss.from_tokenizer(tokenizer)]
@@ -212,6 +210,7 @@ def test_a_file_says_which_tokens_are_digits():
         if name == "place":
             assert groups[name] == [{tokenizer.tokens[str(k)]: float(k) for k in range(10)}]
     assert [len(group) for group in groups["digits:3"]] == [10, 100, 1000]
+    assert values[0].tokens.joints == values[0].tokens.points and not values[0].tokens.opens
 
 
 def test_digits_of_a_plain_vocabulary():
@@ -279,30 +278,6 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
     if count == 1:
         torch.testing.assert_close(together({"logits": logits}, labels), expected)
         assert together({"logits": logits}, torch.full_like(labels, -100)) == 0
-
-
-def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
-    """With a vocabulary that is padded to a multiple of 64, and steps of two batches."""
-    tokenizer = trained.stock("gpt2")
-    size = 64 * (len(tokenizer) // 64 + 1)
-    assert size > len(tokenizer)
-    torch.manual_seed(0)
-    model = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(vocab_size=size, n_embd=32, n_layer=1, n_head=2, n_positions=64)
-    )
-    rows = [tokenizer(f"{k} and 5 are {k + 5}.")["input_ids"][:6] for k in range(10, 26)]
-    data = [{"input_ids": row, "labels": row} for row in rows]
-    losses = [kind.from_tokenizer(tokenizer) for kind in (NumberTokenLoss, NumberValueLoss)]
-    entropy = DigitEntropyLoss.from_tokenizer(tokenizer)
-    trainer = transformers.Trainer(
-        model,
-        tiny.arguments(tmp_path, max_steps=12, learning_rate=1e-2, gradient_accumulation_steps=2),
-        train_dataset=data,
-        compute_loss_func=CrossEntropyWith([*losses, entropy], [0.3, 0.3, WEIGHT]),
-    )
-    trainer.train()
-    told = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    assert np.isfinite(told).all() and told[-1] < 0.7 * told[0]
 
 
 @pytest.mark.slow
