@@ -92,6 +92,7 @@ def test_beams_and_several_sequences(tmp_path):
     assert len(written[0]["number_value"]) == len(tokenizer.encode(PROMPTS[0]).input_ids) + 12
 
 
+@pytest.mark.slow
 def test_a_new_process(tmp_path):
     """That imports nothing of numtok itself, and takes the model from the cache of the Hub; where
     numtok cannot be imported it says so.

@@ -169,6 +169,17 @@ def test_a_number_ends_before_what_does_not_go_on_with_it():
     assert made.outside == pytest.approx(0.375)
 
 
+def test_tokens_that_the_model_does_not_score_are_never_written():
+    longer = tiny_tokenizer.__wrapped__()
+    assert longer.add_tokens(["77"]) == 1
+    one, other = (
+        number_distribution(tiny_model(), known, PROMPT, NumberFormat(0, 99), 0.5)
+        for known in (tiny_tokenizer(), longer)
+    )
+    assert one.values == other.values
+    assert one.probabilities == pytest.approx(other.probabilities)
+
+
 def test_what_is_read_off_it():
     made = NumberDistribution((Decimal(5), Decimal(1), Decimal(20)), (0.4, 0.2, 0.2), 0.15, 0.05)
     assert made.mean == pytest.approx((2 + 0.2 + 4) / 0.8)

@@ -18,6 +18,7 @@ from torch_generators import (
     PROMPTS,
     WAYS,
     bias_of,
+    model_for,
     scripted,
     setting,
     streams_written,
@@ -234,7 +235,7 @@ def test_training_and_writing_show_the_same_places(representation, seen_in_quest
     question, answer = "add 4,170,417 and 20.5:", " 437.5525 or -12,600 or 0.0712"
     encoded = tokenizer.encode_batch([question + answer])
     layer = embedding_from_schema(encoded.schema, tiny.D, **options)
-    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
+    made = model_for(tokenizer, layer)
     seen = []
     layer.register_forward_pre_hook(lambda layer, given: seen.append(layer.find(*given)[1]))
     collate = NumberCollator.from_schema(encoded.schema, 0, objective="causal")
@@ -267,15 +268,14 @@ def test_the_tokenizer_of_another_model_is_refused(tmp_path):
         Tokenizer.from_pretrained(trained.source("gpt2"), [QuantileBins(4, edges=edges)])
         for edges in ((0.0, 1.0, 2.0, 3.0, 4.0), (0.0, 10.0, 20.0, 30.0, 40.0))
     )
-    whole = tiny.backbone("gpt2", vocab_size=near.vocab_size)
-    made = NumberModel(whole, None, head_from_schema(near.batch_schema(), tiny.D)).eval()
+    made = model_for(near, None, head_from_schema(near.batch_schema(), tiny.D))
     made.save_pretrained(tmp_path)
     for one in (made, NumberModel.from_pretrained(tmp_path)):
         assert len(generate(one, near, ["it is 1.5"], max_new_tokens=2)) == 1
         with pytest.raises(ModelError, match="made for another tokenizer"):
             generate(one, far, ["it is 1.5"])
     with pytest.raises(ModelError, match="made for the data of another tokenizer"):
-        NumberModel(whole, None, made.head, tokenizer=far)
+        NumberModel(made.backbone, None, made.head, tokenizer=far)
     made.tokenizer_identity = None  # it is meant
     assert len(generate(made, far, ["it is 1.5"], max_new_tokens=2)) == 1
 
@@ -322,7 +322,7 @@ def test_values_of_spelled_out_numbers_are_those_that_the_grammar_reads(
     numbers, grammar, text, values
 ):
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), numbers, grammar)
-    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), None)
+    made = model_for(tokenizer)
     ids = tokenizer.encode(text).input_ids.tolist()
     found = generate(made, tokenizer, ["It"], details=True, **scripted(tokenizer, "It", ids))
     assert (found.ids, found.values, found.texts) == ([ids], [values], [text])
@@ -331,7 +331,7 @@ def test_values_of_spelled_out_numbers_are_those_that_the_grammar_reads(
 @pytest.mark.parametrize("numbers", ["subword", "digits:1,bare"])
 def test_texts_that_are_one_number_of_a_format(numbers):
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), numbers=numbers)
-    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), None).eval()
+    made = model_for(tokenizer)
     number_format, prompts = NumberFormat(-50, 999, step="0.25"), PROMPTS[:2]
     torch.manual_seed(1)
     for options in ({}, {"num_beams": 3}, {"do_sample": True, "num_return_sequences": 20}):
@@ -373,8 +373,7 @@ def test_what_is_no_number_does_not_count():
 def test_other_tokenizers(kind):
     """Those whose decoders put spaces: the continuation is what it adds to the prompt."""
     tokenizer = Tokenizer.from_pretrained(trained.source(kind), [XVal()])
-    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
-    made = NumberModel(whole, tiny.embedding("xval"), tiny.head("scalar")).eval()
+    made = model_for(tokenizer, tiny.embedding("xval"), tiny.head("scalar"))
     sequence = [*tokenizer.encode("the nation").input_ids.tolist(), number_ids(tokenizer)[0]]
     script = scripted(tokenizer, "these 5", sequence)
     found = generate(made, tokenizer, ["these 5"], details=True, full_text=True, **script)
@@ -416,8 +415,7 @@ def test_threads():
 
 def test_the_table_of_positions_ends():
     tok = Tokenizer.from_pretrained()
-    whole = tiny.backbone("gpt2", vocab_size=tok.vocab_size, n_positions=8)
-    model = NumberModel(whole, XValEmbedding(tiny.D), ScalarHead(tiny.D))
+    model = model_for(tok, XValEmbedding(tiny.D), ScalarHead(tiny.D), n_positions=8)
     for count, new in ((6, 3), (8, 1)):  # eight positions, and the last token has none
         written = generate(model, tok, [" a" * count], max_new_tokens=50, details=True)
         assert [len(ids) for ids in written.ids] == [new]
