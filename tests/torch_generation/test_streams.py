@@ -55,7 +55,7 @@ def streamed(made, tokenizer, prompt, **options):
     st.integers(0, 3),
     st.booleans(),
 )
-def test_whatever_is_written(source, representation, text, cut, well_formed):
+def test_what_is_streamed_is_what_is_returned(source, representation, text, cut, well_formed):
     """Any tokenizer's ids, also numbers and characters that are cut off at the end."""
     tokenizer = numtok.Tokenizer.from_pretrained(trained.source(source), [representation])
     ids = tokenizer.encode(text).input_ids.tolist()
