@@ -90,7 +90,7 @@ def mistakes(tokenizer, ids):
         if spelling.reading is not None:  # of the tokens that the text itself has
             expected = tokenizer.encode(text).input_ids.tolist()
             whole = expected[1:] == ids[start + 1 : stop]
-            # a sign or a point may end a token of text, `` -`` and `` =.`` of GPT-2
+            # a sign or a point may end a token of text, `` -`` and `` (-`` of GPT-2
             first, written_first = tokenizer.decode(expected[:1]), tokenizer.decode([ids[start]])
             whole &= written_first.endswith(first)
         if not whole or read != [text]:
