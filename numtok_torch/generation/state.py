@@ -134,26 +134,28 @@ class Writing:
         rows, length = self._ids.shape
         begin = length - count
         owners = [self.owner(row, self._per_prompt) for row in range(rows)]
-        made = self._made(owners, self._ids[:, self.width :], max(begin - self.width, 0))
-        columns = {name: stream.to(device) for name, stream in made.items()}
+        new = self._new_streams(owners, self._ids[:, self.width :], max(begin - self.width, 0))
+        columns = {name: stream.to(device) for name, stream in new.items()}
         for name in columns.keys() & self.prompt.keys() if begin < self.width else ():
             given = self.prompt[name][:, begin:].repeat_interleave(self._per_prompt, 0)
             columns[name] = torch.cat([given, columns[name]], 1)  # (rows, count, ...)
         return columns
 
-    def _made(self, owners: Sequence[int], made: Ids, start: int) -> dict[str, Tensor]:
-        """Return the streams (rows, made - start, ...) of the ids after the prompts, from ``start``
+    def _new_streams(self, owners: Sequence[int], new_ids: Ids, start: int) -> dict[str, Tensor]:
+        """Return the streams (rows, new - start, ...) of the ids after the prompts, from ``start``
         on.
         """
-        shape = (len(made), made.shape[1] - start)
-        is_number = self.begins_number(made[:, start:])  # (rows, made - start)
+        shape = (len(new_ids), new_ids.shape[1] - start)
+        is_number = self.begins_number(new_ids[:, start:])  # (rows, new - start)
         columns = {"number_mask": torch.from_numpy(is_number)}
         for name, stream in self.streams.items():
             fill = number_streams()[name][0].fill
             columns[name] = torch.full((*shape, *stream.shape[2:]), fill, dtype=stream.dtype)
         if self.model.head is not None and is_number.any():
             where = np.argwhere(is_number)  # (numbers, 2)
-            numbers = [(owners[row], made[row, : start + column]) for row, column in where.tolist()]
+            numbers = [
+                (owners[row], new_ids[row, : start + column]) for row, column in where.tolist()
+            ]
             self._decide(numbers)
             shown = [self._shown[key(*number)] for number in numbers]
             for name in columns.keys() & self.streams.keys():
@@ -162,7 +164,7 @@ class Writing:
         if "place_value" in self.prompt:
             places = [
                 [self._places.get(key(owner, row[: at + 1]), 0) for at in range(start, len(row))]
-                for owner, row in zip(owners, made, strict=True)
+                for owner, row in zip(owners, new_ids, strict=True)
             ]
             columns["place_value"] = torch.tensor(places, dtype=torch.int64).view(shape)
         return columns
@@ -190,12 +192,12 @@ class Writing:
             self._texts[one] = text
             self._shown[one] = {name: stream[at] for name, stream in streams.items()}
 
-    def _read_alone(self, owner: int, made: Ids) -> Reading:
-        """Return the head's reading after one prompt and the ids made, without cache or padding."""
+    def _read_alone(self, owner: int, new_ids: Ids) -> Reading:
+        """Return the head's reading after one prompt and the new ids, without cache or padding."""
         number = owner if self.beams else owner // self._per_prompt
         shown = self.prompt["attention_mask"][number] > 0  # (prompt,)
-        new = self._made([owner], made[None], 0)
-        new["input_ids"] = torch.from_numpy(np.ascontiguousarray(made[None], np.int64))
+        new = self._new_streams([owner], new_ids[None], 0)
+        new["input_ids"] = torch.from_numpy(np.ascontiguousarray(new_ids[None], np.int64))
         streams = {name: stream.to(shown.device) for name, stream in new.items()}
         for name in streams.keys() & self.prompt.keys():  # (1, tokens, ...)
             streams[name] = torch.cat([self.prompt[name][number, shown][None], streams[name]], 1)

@@ -140,7 +140,8 @@ def density(found: Tensor, y: Tensor) -> Tensor:
     cos, sin = turns.cos(), turns.sin()  # (..., m, N + 1)
     along = (real * cos - imaginary * sin).sum(-1)  # (..., m)
     across = (real * sin + imaginary * cos).sum(-1)
-    return (along.square() + across.square()) / 2
+    squared: Tensor = along.square() + across.square()
+    return squared / 2
 
 
 def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
