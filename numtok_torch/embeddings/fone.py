@@ -69,16 +69,11 @@ class FoNEEmbedding(FeatureEmbedding):
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """Return the vectors from digits (n, ...) or features (n, ..., 2)."""
-        fone, features = self._representation, rows.flatten(1)  # (n, width)
+        fone = self._representation
         if not rows.is_floating_point():
-            # chunks are filled up with zeros
-            digits = features[:, : fone.n_digits] if rows.dim() == 3 else features
-            if digits.shape[1] != fone.n_digits:
-                raise SchemaError(
-                    f"number_digits has the shape {tuple(rows.shape)}, the layer was made for"
-                    f" {fone.n_digits} digits"
-                )
-            features = features_of_digits(digits, fone.bases, fone.chunk).flatten(1)
+            digits = flat_digits(rows, fone.n_digits, "layer")
+            rows = features_of_digits(digits, fone.bases, fone.chunk)
+        features = rows.flatten(1)  # (n, width)
         if features.shape[1] != self._width:
             raise SchemaError(
                 f"number_fourier holds {features.shape[1]} features per number, the layer was made"
@@ -150,6 +145,19 @@ class FoNEDigitEmbedding(FeatureEmbedding):
         features = digit_table((10,), rows.device)[rows]  # (n, 2)
         vectors = self.project(features)
         return vectors if self.combine == "replace" else words + vectors
+
+
+def flat_digits(rows: Tensor, count: int, part: str) -> Tensor:
+    """Return ``number_digits`` of n numbers, (n, digits) or (n, chunks, chunk), without the zeros
+    that fill up chunks: (n, digits). SchemaError for another count, with the part that reads them.
+    """
+    digits = rows.flatten(1)[:, :count] if rows.dim() == 3 else rows
+    if digits.dim() != 2 or digits.shape[1] != count:
+        raise SchemaError(
+            f"number_digits has the shape {tuple(rows.shape)}, the {part} was made for {count}"
+            " digits"
+        )
+    return digits
 
 
 def features_of_digits(

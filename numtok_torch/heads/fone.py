@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from numtok.errors import RepresentationError, SchemaError
+from numtok.errors import RepresentationError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.fone import digit_table, digits_of_features
+from numtok_torch.embeddings.fone import digit_table, digits_of_features, flat_digits
 from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, run
 
 EXACT_DIGITS = 15  # integers of so many digits are exact doubles: then one division rounds once
@@ -91,14 +91,7 @@ class FoNEHead(NumberHead):
         fone, count = self._representation, self._representation.n_digits
         if target.is_floating_point():
             return digits_of_features(target, count, fone.bases, fone.chunk).to(torch.int64)
-        if target.dim() == 3:  # in chunks, filled up with zeros
-            target = target.flatten(1)[:, :count]  # (n, digits)
-        if target.dim() != 2 or target.shape[1] != count:
-            raise SchemaError(
-                f"{self.target} has the shape {tuple(target.shape)}, the head was made for {count}"
-                " digits"
-            )
-        return target.to(torch.int64)
+        return flat_digits(target, count, "head").to(torch.int64)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)
