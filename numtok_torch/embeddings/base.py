@@ -218,10 +218,7 @@ class FeatureEmbedding(NumberEmbedding):
         projection, zero_init = options.get("projection", "linear"), options["zero_init"]
         if projection is None:
             projection = options["projection"] = "linear" if zero_init else "pad"
-        if projection not in ("pad", "linear"):
-            raise RepresentationError(
-                f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
-            )
+        check_known(name, "projection", projection, "pad", "linear")
         self.projection = None
         if projection == "linear":
             self.projection = nn.Linear(width, self.d_model, bias=False)
@@ -295,6 +292,15 @@ class SumEmbedding(NumberEmbedding):
 
 
 Layer = TypeVar("Layer", bound=NumberLayer)
+
+
+def check_known(name: str, option: str, value: Any, *known: str | None) -> None:
+    """Refuse an option whose value is none of these."""
+    if value not in known:
+        *others, last = map(repr, known)
+        raise RepresentationError(
+            f"{name}: {option}={value!r} is unknown; use {', '.join(others)} or {last}"
+        )
 
 
 def option_names(kind: type[nn.Module]) -> list[str]:

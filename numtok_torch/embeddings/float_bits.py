@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FloatBits
-from numtok_torch.embeddings.base import FeatureEmbedding, linear, readable, root_mean_square
+from numtok_torch.embeddings.base import (
+    FeatureEmbedding,
+    check_known,
+    linear,
+    readable,
+    root_mean_square,
+)
 
 
 class FloatBitsEmbedding(FeatureEmbedding):
@@ -87,10 +93,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         FloatBits(width=width, reciprocal=reciprocal)  # which says what is wrong
         if depth < 1:
             raise RepresentationError(f"bits: depth={depth} must be at least 1")
-        if combine not in ("replace", "add", "zero_pad"):
-            raise RepresentationError(
-                f"bits: combine={combine!r} is unknown; use 'replace', 'add' or 'zero_pad'"
-            )
+        check_known("bits", "combine", combine, "replace", "add", "zero_pad")
         if combine == "zero_pad" and (projection not in (None, "pad") or zero_init):
             raise RepresentationError(
                 "bits: zero_pad puts the bits themselves in place of the word vector; leave"

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.base import Batch, FeatureEmbedding
+from numtok_torch.embeddings.base import Batch, FeatureEmbedding, check_known
 
 
 class FoNEEmbedding(FeatureEmbedding):
@@ -123,10 +123,7 @@ class FoNEDigitEmbedding(FeatureEmbedding):
                 f"fone_digits: digit_ids={tuple(digit_ids)} must be the ten ids of the tokens 0"
                 " to 9"
             )
-        if combine not in ("add", "replace"):
-            raise RepresentationError(
-                f"fone_digits: combine={combine!r} is unknown; use 'add' or 'replace'"
-            )
+        check_known("fone_digits", "combine", combine, "add", "replace")
         if zero_init and combine == "replace":
             raise RepresentationError(
                 "fone_digits: zero_init leaves a model as it was, which combine='replace' cannot;"

@@ -30,9 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.embeddings.base import Batch, TableEmbedding
-
-ORDERS = ("msd", "lsd")
+from numtok_torch.embeddings.base import Batch, TableEmbedding, check_known
 
 
 class PlaceValueEmbedding(TableEmbedding):
@@ -92,11 +90,7 @@ class PlaceValueEmbedding(TableEmbedding):
                 f"place: max_offset={max_offset} must be below max_place={max_place}, else the"
                 " digits of a number share the last place; take a larger max_place"
             )
-        if written is not None and written not in ORDERS:
-            raise RepresentationError(
-                f"place: written={written!r} is unknown; use one of {', '.join(map(repr, ORDERS))},"
-                " or None"
-            )
+        check_known("place", "written", written, "msd", "lsd", None)
         if read_as_written and written is None:
             raise RepresentationError(
                 "place: read_as_written needs an order of writing; give written='lsd' or 'msd'"

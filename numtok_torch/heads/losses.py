@@ -17,6 +17,7 @@ from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.masking import IGNORED
+from numtok_torch.embeddings.base import check_known
 from numtok_torch.heads.digit_tokens import DigitTokens, ids_of_runs
 
 TINY = torch.finfo(torch.float32).tiny
@@ -92,7 +93,7 @@ class NumberTokenLoss(NumberLoss):
         self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False
     ) -> None:
         super().__init__()
-        _check_kind("number token loss", kind, ("was", "mse"))
+        check_known("number token loss", "kind", kind, "was", "mse")
         if not groups or any(len(group) < 2 for group in groups):
             raise RepresentationError(
                 "number token loss: needs at least one group of at least two number tokens"
@@ -249,7 +250,7 @@ class NumberValueLoss(DigitLoss):
 
     def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
         super().__init__(tokens)
-        _check_kind("number value loss", kind, ("symmetric", "relative"))
+        check_known("number value loss", "kind", kind, "symmetric", "relative")
         self.kind = kind
         self._groups = [dict(sorted(group.items())) for group in tokens.groups()]
 
@@ -368,13 +369,6 @@ class CrossEntropyWith:
         )
         loss: Tensor = total / count + added * (here / count)
         return loss
-
-
-def _check_kind(name: str, kind: str, known: tuple[str, ...]) -> None:
-    if kind not in known:
-        raise RepresentationError(
-            f"{name}: kind={kind!r} is unknown; use one of {', '.join(map(repr, known))}"
-        )
 
 
 def looked_up(group: Mapping[int, float], labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
