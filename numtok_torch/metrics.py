@@ -1,9 +1,9 @@
 """Metrics of predicted numbers: as decimals, digit by digit, as values; and for a Trainer.
 
 In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch
-tensor of one axis. Out: one float. Texts are read by numtok's grammar, and all are compared as exact
-decimals, never through floats: integers of 60 digits stay what they are, and a float stands for the
-shortest decimal that reads back as it, in its own precision.
+tensor of one axis. Out: one float. Texts are read by numtok's grammar, and all are compared as
+exact decimals, never through floats: integers of 60 digits stay what they are, and a float stands
+for the shortest decimal that reads back as it, in its own precision.
 
 A prediction is **unparseable** if it is not one finite number from end to end: ``"5 apples"``,
 ``""``, nan, inf. :func:`exact_match` and :func:`digit_accuracy` count it as wrong. The metrics of
@@ -57,8 +57,7 @@ def exact_match(predictions: Any, references: Any) -> float:
     ``1,234`` is 1234; minus zero is zero. (The published code accepts a difference below
     10^-digits, which lets answers pass that are off by one in the last digit.)
     """
-    pairs = zip(*_read(predictions, references), strict=True)
-    return float(np.mean([one == right for one, right in pairs]))
+    return float(np.mean([one == right for one, right in _all_pairs(predictions, references)]))
 
 
 def digit_accuracy(predictions: Any, references: Any) -> float:
@@ -76,7 +75,7 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
     Every pair weighs the same, so that one very long prediction does not outweigh the others; the
     time taken goes by the digits written, not by the exponent.
     """
-    pairs = zip(*_read(predictions, references), strict=True)
+    pairs = _all_pairs(predictions, references)
     return float(
         np.mean([0.0 if one is None else _same_digits(one, right) for one, right in pairs])
     )
@@ -93,7 +92,7 @@ def share_unparseable(predictions: Any) -> float:
 
 def mean_absolute_error(predictions: Any, references: Any, invalid: str = "error") -> float:
     """Return 1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64."""
-    difference = np.abs(_differences(*_values(predictions, references, invalid)))
+    difference = np.abs(_differences(_pairs(predictions, references, invalid)))
     return float(np.sum(difference / len(difference)))  # a sum of all would overflow sooner
 
 
@@ -115,7 +114,7 @@ def median_log_error(predictions: Any, references: Any, invalid: str = "error") 
 
 
 def _log_errors(predictions: Any, references: Any, invalid: str) -> list[float]:
-    pairs = zip(*_values(predictions, references, invalid), strict=True)
+    pairs = _pairs(predictions, references, invalid)
     logs = [(_log10(one), _log10(right)) for one, right in pairs]
     # equal infinities would give nan
     return [0.0 if one == right else abs(one - right) for one, right in logs]
@@ -125,9 +124,9 @@ def r_squared(predictions: Any, references: Any, invalid: str = "error") -> floa
     """Return the coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all
     references are equal (Draper and Smith 1998, section 1.3).
     """
-    predicted, expected = _values(predictions, references, invalid)
-    spread = _differences(expected, expected[:1] * len(expected))
-    residuals = _differences(predicted, expected)
+    pairs = _pairs(predictions, references, invalid)
+    residuals = _differences(pairs)
+    spread = _differences([(right, pairs[0][1]) for _, right in pairs])
     scale = np.abs(spread).max()
     if scale == 0:
         return float("nan")
@@ -152,8 +151,8 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
             :func:`numbers_only` left: (rows, seq, 3).
 
     Returns:
-        ``numbers``, how many there were; :func:`mean_absolute_error`,
-        :func:`median_log_error`, :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
+        ``numbers``, how many there were; :func:`exact_match`, :func:`mean_absolute_error`,
+        :func:`median_log_error` and :func:`r_squared`.
     """
     values = evaluated.predictions  # several arrays, unless numbers_only has made one of them
     batches = values if isinstance(values, list) else [values]  # with eval_do_concat_batches=False
@@ -255,8 +254,8 @@ def _text(value: Any, name: str, number: int) -> str:
     raise InputError(f"{name}: value {number} is {type(value).__name__}; give texts or numbers")
 
 
-def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list[Decimal]]:
-    """Return both as decimals; every reference is one."""
+def _all_pairs(predictions: Any, references: Any) -> list[tuple[Decimal | None, Decimal]]:
+    """Return (prediction, reference) as decimals; every reference is one."""
     predicted = _decimals(predictions, "predictions")
     expected: list[Any] = _decimals(references, "references")
     if len(predicted) != len(expected):
@@ -269,23 +268,24 @@ def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list
         raise InputError(
             f"reference {expected.index(None)} is not one finite number; leave this pair out"
         )
-    return predicted, expected
+    return list(zip(predicted, expected, strict=True))
 
 
-def _values(predictions: Any, references: Any, invalid: str) -> tuple[list[Decimal], list[Decimal]]:
-    """Return both as decimals, without the pairs that are left out."""
+def _pairs(predictions: Any, references: Any, invalid: str) -> list[tuple[Decimal, Decimal]]:
+    """Return (prediction, reference) as decimals, without the pairs that are left out."""
     if invalid not in ("error", "skip"):
         raise InputError(f"invalid={invalid!r} is unknown; use 'error' or 'skip'")
-    predicted, expected = _read(predictions, references)
-    if None in predicted and invalid == "error":
-        raise InputError(
-            f"prediction {predicted.index(None)} is not one finite number; leave such pairs out"
-            " with invalid='skip', and report share_unparseable beside it"
-        )
-    pairs = zip(predicted, expected, strict=True)
-    kept = [(one, right) for one, right in pairs if one is not None]
-    _something(len(kept))
-    return [one for one, _ in kept], [right for _, right in kept]
+    pairs = []
+    for number, (one, right) in enumerate(_all_pairs(predictions, references)):
+        if one is not None:
+            pairs.append((one, right))
+        elif invalid == "error":
+            raise InputError(
+                f"prediction {number} is not one finite number; leave such pairs out with"
+                " invalid='skip', and report share_unparseable beside it"
+            )
+    _something(len(pairs))
+    return pairs
 
 
 def _something(count: int) -> None:
@@ -314,9 +314,8 @@ def _same_digits(prediction: Decimal, reference: Decimal) -> float:
     return (common - last + 1 - wrong) / (max(given_first, right_first) - last + 1 + below)
 
 
-def _differences(minuends: Sequence[Decimal], subtrahends: Sequence[Decimal]) -> Floats:
+def _differences(pairs: Sequence[tuple[Decimal, Decimal]]) -> Floats:
     """Return the differences, float64[n], rounded once; infinite beyond the range."""
-    pairs = zip(minuends, subtrahends, strict=True)
     return np.array([float(_CONTEXT.subtract(a, b)) for a, b in pairs], np.float64)
 
 

@@ -60,18 +60,11 @@ class NumberLayer(nn.Module):
 
 
 class NumberEmbedding(NumberLayer):
-    """Puts the numbers of a batch into its word vectors, as the backbone's own embedding gives
-    them, before positions and layer norm. A layer says in :meth:`embed` what a number's vector
-    becomes.
-
-    On a CPU this costs what the numbers cost. On another device, and in a graph that
-    ``torch.compile`` makes, every token is computed: to count the numbers is to wait for the
-    device, and no shape in an unbroken graph can depend on it. Values and gradients are the same.
+    """Puts the numbers of a batch into its word vectors, before positions and layer norm. A layer
+    says in :meth:`embed` what a number's vector becomes.
 
     Attributes:
-        name: in :meth:`config`; that of the representation.
         streams: what it reads of a batch beside ``number_mask``: the first of these that is there.
-        d_model: dimension of the word vectors.
 
     Shape:
         - inputs_embeds: (batch, seq, d_model), any float dtype; output: the same.
@@ -94,13 +87,13 @@ class NumberEmbedding(NumberLayer):
         return 1.0 if given is None else float(given)
 
     def match_norm(self, size: float) -> None:
-        """Start as long as the word vectors, so that neither hides the other: what it adds, or puts
-        in their place, gets a norm of ``size · sqrt(d_model)`` in the mean. NumberModel calls it.
+        """Start as long as the word vectors, so that neither hides the other: what the layer adds,
+        or puts in their place, gets a norm of ``size · sqrt(d_model)`` in the mean. NumberModel
+        calls it.
 
-        A layer that has an ``amplitude`` keeps it, and so does one that starts from zeros. xVal
-        multiplies the word vector, which has its length already; its bias is made as long. Features that do not learn, beside a
-        word vector that all numbers share, are never made shorter than published: what learns grows
-        past them in a few steps, and would hide them.
+        A layer that has an ``amplitude`` keeps it, and so does one that starts from zeros. Features
+        that do not learn, beside a word vector that all numbers share, are never made shorter than
+        published: what learns grows past them in a few steps, and would hide them.
 
         Args:
             size: root mean square of the entries of the word vectors.
@@ -127,7 +120,7 @@ class NumberEmbedding(NumberLayer):
         return []
 
     def size(self) -> float:
-        """Return the root mean square of the entries of the layer's vectors, before the amplitude."""
+        """Return the root mean square of the layer's vectors, before the amplitude."""
         return 0.0
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
@@ -145,6 +138,10 @@ class NumberEmbedding(NumberLayer):
 
     def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         """Put the numbers into word vectors (batch, seq, d_model); the argument is not changed.
+
+        On a CPU only the numbers are computed. On another device, and in a graph that
+        ``torch.compile`` makes, every token is, with the same values and gradients: counting the
+        numbers would wait for the device, and no shape in an unbroken graph can depend on it.
 
         Raises:
             SchemaError: if the batch lacks a stream, or has it in another shape.
@@ -184,12 +181,10 @@ class NumberEmbedding(NumberLayer):
 
 
 class TableEmbedding(NumberEmbedding):
-    """Adds one of so many learned ``vectors`` to each word vector: from zeros with ``zero_init``,
-    else from a normal distribution of standard deviation 0.02.
-    """
+    """Adds one of so many learned ``vectors`` to each word vector."""
 
     def make_table(self, rows: int, fixed: int | None = None) -> None:
-        """Make the vectors; the ``fixed`` one stays zero."""
+        """Make the vectors, of zeros with ``zero_init``; the ``fixed`` one stays zero."""
         self.vectors = nn.Embedding(rows, self.d_model, padding_idx=fixed)
         nn.init.normal_(self.vectors.weight, std=0.0 if self._options["zero_init"] else 0.02)
         if fixed is not None:
@@ -223,10 +218,7 @@ class FeatureEmbedding(NumberEmbedding):
         projection, zero_init = options.get("projection", "linear"), options["zero_init"]
         if projection is None:
             projection = options["projection"] = "linear" if zero_init else "pad"
-        if projection not in ("pad", "linear"):
-            raise RepresentationError(
-                f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
-            )
+        check_known(name, "projection", projection, "pad", "linear")
         self.projection = None
         if projection == "linear":
             self.projection = nn.Linear(width, self.d_model, bias=False)
@@ -262,17 +254,16 @@ class FeatureEmbedding(NumberEmbedding):
 
 
 class SumEmbedding(NumberEmbedding):
-    """Several layers, each of which adds its change to the same word vectors; their order does not
-    matter.
-
-    A layer that replaces the word vector (:class:`FloatBitsEmbedding`) takes it away once, and the
-    others still see it.
+    """Several layers, each of which adds its change to the same word vectors, in any order. What a
+    layer that replaces the word vector (:class:`FloatBitsEmbedding`) takes away, the others still
+    see.
 
     Args:
         embeddings: at least one; all for the same ``d_model``.
     """
 
     name = "sum"
+    embeddings: Any  # an nn.ModuleList
 
     def __init__(self, embeddings: Sequence[NumberEmbedding]) -> None:
         if len({layer.d_model for layer in embeddings}) != 1:
@@ -289,21 +280,27 @@ class SumEmbedding(NumberEmbedding):
         return total.to(inputs_embeds.dtype)
 
     def match_norm(self, size: float) -> None:
-        for layer in self._parts():
+        for layer in self.embeddings:
             layer.match_norm(size)
 
     def load_amplitude(self, config: Mapping[str, Any]) -> None:
-        for layer, part in zip(self._parts(), config.get("embeddings", []), strict=False):
+        for layer, part in zip(self.embeddings, config.get("embeddings", []), strict=False):
             layer.load_amplitude(part)
 
-    def _parts(self) -> list[NumberEmbedding]:
-        return [layer for layer in self.embeddings if isinstance(layer, NumberEmbedding)]
-
     def config(self) -> dict[str, Any]:
-        return {"name": self.name, "embeddings": [layer.config() for layer in self._parts()]}
+        return {"name": self.name, "embeddings": [layer.config() for layer in self.embeddings]}
 
 
 Layer = TypeVar("Layer", bound=NumberLayer)
+
+
+def check_known(name: str, option: str, value: Any, *known: str | None) -> None:
+    """Refuse an option whose value is none of these."""
+    if value not in known:
+        *others, last = map(repr, known)
+        raise RepresentationError(
+            f"{name}: {option}={value!r} is unknown; use {', '.join(others)} or {last}"
+        )
 
 
 def option_names(kind: type[nn.Module]) -> list[str]:

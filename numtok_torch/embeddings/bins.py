@@ -41,11 +41,8 @@ class ExponentBinsEmbedding(TableEmbedding):
 
 class QuantileBinsEmbedding(TableEmbedding):
     """Adds the vector of each number's bin to its word vector; with ``soft`` (1 - t) v_k + t
-    v_(k+1) for a number at t of the way from edge k to the next.
-
-    The latter is a linear map of the piecewise linear encoding, with v_0 for its bias: the vector
-    that multiplies bin k there is v_(k+1) - v_k (Gorishniy et al. 2022, equation 1 and section
-    3.2).
+    v_(k+1) for a number at t of the way from edge k to the next, which is a linear map of the
+    piecewise linear encoding (Gorishniy et al. 2022, equation 1 and section 3.2).
 
     Args:
         d_model: dimension of the word vectors.

@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FloatBits
-from numtok_torch.embeddings.base import FeatureEmbedding, linear, readable, root_mean_square
+from numtok_torch.embeddings.base import (
+    FeatureEmbedding,
+    check_known,
+    linear,
+    readable,
+    root_mean_square,
+)
 
 
 class FloatBitsEmbedding(FeatureEmbedding):
@@ -49,7 +55,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         combine: ``"replace"``, ``"add"`` or ``"zero_pad"``; None for ``"replace"`` where width is
             32 and ``"add"`` where it is 64.
         projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
-            map without bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``. The network has its own first layer.
+            map without bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``.
         amplitude: of the bits that are added, or of the start of a linear map or of the network;
             None: as long as the word vectors (``match_norm``).
 
@@ -87,10 +93,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         FloatBits(width=width, reciprocal=reciprocal)  # which says what is wrong
         if depth < 1:
             raise RepresentationError(f"bits: depth={depth} must be at least 1")
-        if combine not in ("replace", "add", "zero_pad"):
-            raise RepresentationError(
-                f"bits: combine={combine!r} is unknown; use 'replace', 'add' or 'zero_pad'"
-            )
+        check_known("bits", "combine", combine, "replace", "add", "zero_pad")
         if combine == "zero_pad" and (projection not in (None, "pad") or zero_init):
             raise RepresentationError(
                 "bits: zero_pad puts the bits themselves in place of the word vector; leave"
@@ -175,7 +178,7 @@ def words_of_bits(bits: Tensor) -> Tensor:
 
 
 def values_of_words(words: Tensor, width: int = 32) -> Tensor:
-    """Convert int64 (...) to the float32, or float64, (...) of these bits, NaN payloads included."""
+    """Convert int64 (...) to the float32, or float64, (...) of these bits, NaN payloads too."""
     if width == 64:
         return words.contiguous().view(torch.float64)
     # int32 has the same bits, read with a sign
@@ -189,7 +192,13 @@ def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor
     """
     size = width * (1 + reciprocal)
     if stream.dim() == 1:
-        _check_words(stream, width)
+        # where to look at them does not wait for a device
+        looks = width == 32 and stream.device.type == "cpu" and readable(stream)
+        if looks and (stream.to(torch.int64) >> 32).any():
+            raise SchemaError(
+                "number_bits holds words of more than 32 bits, as bits:64 writes them; make the"
+                " layer, or the head, with width=64"
+            )
         bits = bits_of_words(stream, width)
         if not reciprocal:
             return bits
@@ -202,14 +211,3 @@ def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor
             f" more, of {size} bits"
         )
     return stream
-
-
-def _check_words(words: Tensor, width: int) -> None:
-    """Refuse words of another width, where to look at them does not wait for a device."""
-    if width != 32 or words.device.type != "cpu" or not readable(words):
-        return
-    if (words.to(torch.int64) >> 32).any():
-        raise SchemaError(
-            "number_bits holds words of more than 32 bits, as bits:64 writes them; make the layer,"
-            " or the head, with width=64"
-        )

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.base import Batch, FeatureEmbedding
+from numtok_torch.embeddings.base import Batch, FeatureEmbedding, check_known
 
 
 class FoNEEmbedding(FeatureEmbedding):
@@ -69,16 +69,11 @@ class FoNEEmbedding(FeatureEmbedding):
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """Return the vectors from digits (n, ...) or features (n, ..., 2)."""
-        fone, features = self._representation, rows.flatten(1)  # (n, width)
+        fone = self._representation
         if not rows.is_floating_point():
-            # chunks are filled up with zeros
-            digits = features[:, : fone.n_digits] if rows.dim() == 3 else features
-            if digits.shape[1] != fone.n_digits:
-                raise SchemaError(
-                    f"number_digits has the shape {tuple(rows.shape)}, the layer was made for"
-                    f" {fone.n_digits} digits"
-                )
-            features = features_of_digits(digits, fone.bases, fone.chunk).flatten(1)
+            digits = flat_digits(rows, fone.n_digits, "layer")
+            rows = features_of_digits(digits, fone.bases, fone.chunk)
+        features = rows.flatten(1)  # (n, width)
         if features.shape[1] != self._width:
             raise SchemaError(
                 f"number_fourier holds {features.shape[1]} features per number, the layer was made"
@@ -128,10 +123,7 @@ class FoNEDigitEmbedding(FeatureEmbedding):
                 f"fone_digits: digit_ids={tuple(digit_ids)} must be the ten ids of the tokens 0"
                 " to 9"
             )
-        if combine not in ("add", "replace"):
-            raise RepresentationError(
-                f"fone_digits: combine={combine!r} is unknown; use 'add' or 'replace'"
-            )
+        check_known("fone_digits", "combine", combine, "add", "replace")
         if zero_init and combine == "replace":
             raise RepresentationError(
                 "fone_digits: zero_init leaves a model as it was, which combine='replace' cannot;"
@@ -152,15 +144,28 @@ class FoNEDigitEmbedding(FeatureEmbedding):
         return vectors if self.combine == "replace" else words + vectors
 
 
+def flat_digits(rows: Tensor, count: int, part: str) -> Tensor:
+    """Return ``number_digits`` of n numbers, (n, digits) or (n, chunks, chunk), without the zeros
+    that fill up chunks: (n, digits). SchemaError for another count, with the part that reads them.
+    """
+    digits = rows.flatten(1)[:, :count] if rows.dim() == 3 else rows
+    if digits.dim() != 2 or digits.shape[1] != count:
+        raise SchemaError(
+            f"number_digits has the shape {tuple(rows.shape)}, the {part} was made for {count}"
+            " digits"
+        )
+    return digits
+
+
 def features_of_digits(
     digits: Tensor, bases: Sequence[int] = (10,), chunk: int | None = None
 ) -> Tensor:
     """Convert digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as
     ``number_fourier`` has them, within 1e-6.
 
-    There is no table of frequencies: ``.half()`` or FSDP would round it, and a float of the whole
-    number has too few digits. The fraction of a turn at each period is the one before it after the
-    next digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
+    A table of frequencies would be rounded by ``.half()`` or FSDP, and a float of the whole number
+    has too few digits. The fraction of a turn at each period is the one before it after the next
+    digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
     """
     if chunk is not None:  # from the least significant on, filled up with zeros
         filled = nn.functional.pad(digits, (0, -digits.shape[-1] % chunk))

@@ -1,5 +1,5 @@
-"""Places of digits in front of a model, for numbers that are spelled out digit by digit, or in groups
-of digits; and what a model sees of them while it writes from left to right.
+"""Places of digits in front of a model, for numbers that are spelled out in digits, or in groups of
+digits; and what a model sees of them while it writes from left to right.
 
 ``place_value``, int64 (batch, seq), is for a digit of 10**p p + 1 if p >= 0, else p; for a group,
 that of its last digit; 0 for every other token.
@@ -17,11 +17,9 @@ are cached stay valid. Least significant first, training and writing show the sa
 which is why one writes sums so. In exponent notation (``1.5e3``) the place also hangs on the
 exponent after: the digits that then count as integer are shown as integer digits.
 
-In training, true places of the digits to be predicted would tell how many are still to come.
-``written="msd"`` or ``"lsd"``, which ``embedding_from_schema`` takes from the file, shows digits
-with a label (other than -100) as they will be seen when written; ``read_as_written`` those of a
-prompt too. ``written=None`` takes the stream as it is, for texts that are only read; ``generate``
-then warns. So is a batch of the masked objective taken, known by its ``place_value_labels``.
+In training, true places of the digits to be predicted would tell how many are still to come. So
+digits with a label (other than -100) are shown as they will be seen when written. A batch of the
+masked objective, known by its ``place_value_labels``, is taken as it is.
 """
 
 from __future__ import annotations
@@ -32,9 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.embeddings.base import Batch, TableEmbedding
-
-ORDERS = ("msd", "lsd")
+from numtok_torch.embeddings.base import Batch, TableEmbedding, check_known
 
 
 class PlaceValueEmbedding(TableEmbedding):
@@ -50,15 +46,17 @@ class PlaceValueEmbedding(TableEmbedding):
             max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
         amplitude: of that start; None: as long as the word vectors (``match_norm``).
-        written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen while a
-            model writes in this order. None: all places are true, and all vectors trained.
+        written: ``"msd"`` or ``"lsd"``, which ``embedding_from_schema`` takes from the file: show
+            digits that have a label as they will be seen while a model writes in this order. None:
+            all places are true, for texts that are only read; ``generate`` then warns.
         read_as_written: with ``written``: show so the digits without a label too, those of a
             prompt. Least significant first, a fraction then has the same places in a question as
             in its answer; most significant first, no integer digit has a place.
-        coupled: position coupling (Cho et al. 2024), for sums and the like: every token gets a position, o + p for a
-            digit of place p, o for all others, with o the row's offset; the backbone is to have no
-            positions of its own. In the authors' code (HanseulJo/position-coupling) they are
-            counted the other way, e - p, which renames the rows of a table that is learnt.
+        coupled: position coupling (Cho et al. 2024), for sums and the like: every token gets a
+            position, o + p for a digit of place p, o for all others, with o the row's offset; the
+            backbone is to have no positions of its own. In the authors' code
+            (HanseulJo/position-coupling) they are counted the other way, e - p, which renames the
+            rows of a table that is learnt.
 
     Shape:
         - place_value: (batch, seq), any integer.
@@ -92,11 +90,7 @@ class PlaceValueEmbedding(TableEmbedding):
                 f"place: max_offset={max_offset} must be below max_place={max_place}, else the"
                 " digits of a number share the last place; take a larger max_place"
             )
-        if written is not None and written not in ORDERS:
-            raise RepresentationError(
-                f"place: written={written!r} is unknown; use one of {', '.join(map(repr, ORDERS))},"
-                " or None"
-            )
+        check_known("place", "written", written, "msd", "lsd", None)
         if read_as_written and written is None:
             raise RepresentationError(
                 "place: read_as_written needs an order of writing; give written='lsd' or 'msd'"

@@ -27,9 +27,9 @@ class XValEmbedding(NumberEmbedding):
     """Multiplies the word vector of each number by its scaled value (xVal: Golkar et al. 2023,
     section 2).
 
-    Zero gets the zero vector. The paper's model adds position vectors to it. A model without them,
-    such as Llama, leaves it zero in all layers if it stands first in a row, and each RMSNorm divides
-    its gradient by nearly zero: the gradients overflow. ``bias`` or ``zero_init`` mends that.
+    Zero gets the zero vector. Without position vectors, as in Llama, it stays zero in all layers if
+    it stands first in a row, and each RMSNorm divides its gradient by nearly zero: the gradients
+    overflow. ``bias`` or ``zero_init`` mends that.
 
     Args:
         d_model: dimension of the word vectors.
@@ -90,9 +90,8 @@ class XValEmbedding(NumberEmbedding):
         return vectors if self.bias is None else vectors + self.bias
 
     def _look(self, scaled: Tensor) -> None:
-        """Warn, once, of values far beyond the ±5 that xVal is made for.
-
-        Only the first batches, as each look waits for the device.
+        """Warn, once, of values far beyond the ±5 that xVal is made for. Looks at the first batches
+        only, as each look waits for the device.
         """
         if not readable(scaled) or not self._looks_left or not scaled.numel():
             return

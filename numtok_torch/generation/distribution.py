@@ -12,6 +12,7 @@ Each token that ends a number adds to the probability of its value; each that le
 from __future__ import annotations
 
 import contextlib
+import functools
 import heapq
 import itertools
 import math
@@ -19,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,6 @@ from numtok_torch.model.run import evaluating
 TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-4}
 
 Floats = npt.NDArray[np.float64]
-TopLogprobs = Callable[[str], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class NumberDistribution:
         return self.quantile(0.5)
 
     def quantile(self, share: float) -> Decimal:
-        """Return the least value that a number does not exceed with at least this probability, given
-        that one of ``values`` is written; NaN if there are none.
+        """Return the least value that a number does not exceed with at least this probability,
+        given that one of ``values`` is written; NaN if there are none.
         """
         if not 0 <= share <= 1:
             raise ModelError(f"quantile: share={share} must be from 0 to 1")
@@ -90,14 +90,9 @@ class NumberDistribution:
         return self.quantile((1 - coverage) / 2), self.quantile((1 + coverage) / 2)
 
 
-@dataclass(frozen=True)
-class Prefix:
-    """The beginning of a number.
-
-    Attributes:
-        ids: its tokens.
-        text: their text.
-        state: of :class:`NumberEnds` after it.
+class Prefix(NamedTuple):
+    """The beginning of a number: its tokens, their text, and the state of :class:`NumberEnds` after
+    it.
     """
 
     ids: tuple[int, ...]
@@ -105,14 +100,9 @@ class Prefix:
     state: int
 
 
-class Source(Protocol):
-    """Source of next tokens."""
-
-    def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
-        """Return, for each prefix, the tokens that may follow and float64[tokens], the probability
-        of each of ``trie.ids``.
-        """
-        ...
+# From beginnings of numbers, for each: the tokens that may follow, and float64[tokens], the
+# probability of each of ``trie.ids``. The empty beginning is asked for first, alone.
+NextTokens = Callable[[Sequence[Prefix]], list[tuple[TokenTrie, Floats]]]
 
 
 def number_distribution(
@@ -128,8 +118,8 @@ def number_distribution(
 ) -> NumberDistribution:
     """Return the probability of every number that a model may write after a prompt.
 
-    A number begins at once, or after one space. It ends before the first character that cannot go on
-    with it, or with the text; ``100.`` is 100 unless a digit follows.
+    A number begins at once, or after one space. It ends before the first character that cannot
+    continue it, or with the text; ``100.`` is 100 unless a digit follows.
 
     Args:
         model: a causal model of transformers as it is, or a function from a text to the log
@@ -155,16 +145,16 @@ def number_distribution(
             f" max_prefixes={max_prefixes} positive"
         )
     ends = NumberEnds(format, leading_space)
-    source: Source
+    next_tokens: NextTokens
     if isinstance(model, torch.nn.Module):
-        source = ModelSource(model, tokenizer, prompt, ends.alphabet)
+        next_tokens = CausalModel(model, tokenizer, prompt, ends.alphabet).next_tokens
     elif callable(model) and isinstance(prompt, str):
-        source = FunctionSource(model, prompt, ends.alphabet)
+        next_tokens = functools.partial(tokens_of_function, model, prompt, ends.alphabet)
     else:
         raise ModelError(
             f"a causal model, or a function and a text are needed, got {type(model).__name__}"
         )
-    walk = Walk(ends, source)
+    walk = Walk(ends, next_tokens)
     walk.go_on(mass, batch_size, max_prefixes)
     found: dict[Decimal, float] = defaultdict(float)
     for text, probability in walk.found.items():
@@ -174,47 +164,38 @@ def number_distribution(
     return NumberDistribution(values, probabilities, walk.outside, walk.unwalked)
 
 
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Outcomes of the tokens of a trie in one state.
+class Outcomes(NamedTuple):
+    """Outcomes of the tokens of a trie in one state. Tokens are counted as in the trie."""
 
-    Attributes:
-        ends: (text of the token up to the end, how many characters stand behind the number there,
-            int64[tokens], which of the trie's tokens) for those that end a number.
-        onward: int64[tokens], which tokens lead to a longer beginning.
-        texts: the text of each of those.
-        states: the state after each of those.
-    """
+    # int64[n] each: tokens that end a number, and the place in ``ends`` of what they end
+    ended: Ints
+    end: Ints
+    # (text of a token up to the end, how many characters stand behind the number there)
+    ends: list[tuple[str, int]]
+    onward: Ints  # int64[m]: tokens that lead to a longer beginning
+    longer: list[tuple[str, int]]  # the text of each of these, and the state after it
 
-    ends: list[tuple[str, int, Ints]]
-    onward: Ints
-    texts: list[str]
-    states: list[int]
 
-    @classmethod
-    def of(cls, ends: NumberEnds, trie: TokenTrie, state: int) -> Outcomes:
-        """Return those of a state."""
-        at_node = trie.states(ends.table, state)  # (nodes,)
-        at_token = at_node[trie.node]  # (tokens,)
-        # the node before the first character behind the number
-        before = np.arange(len(at_node))
-        for node in np.flatnonzero(at_node == ends.ended).tolist():
-            parent = int(trie.parent[node])
-            before[node] = before[parent] if at_node[parent] == ends.ended else parent
-        ended = np.flatnonzero(at_token == ends.ended)
-        groups: dict[int, list[int]] = defaultdict(list)
-        for token, node in zip(ended.tolist(), before[trie.node[ended]].tolist(), strict=True):
-            groups[node].append(token)
-        onward = np.flatnonzero((at_token != ends.ended) & (at_token != ends.nowhere))
-        return cls(
-            [
-                (trie.texts[node], ends.behind[int(at_node[node])], np.array(tokens))
-                for node, tokens in groups.items()
-            ],
-            onward,
-            [trie.texts[node] for node in trie.node[onward].tolist()],
-            at_token[onward].tolist(),
-        )
+def outcomes(ends: NumberEnds, trie: TokenTrie, state: int) -> Outcomes:
+    """Return the outcomes of all tokens in a state."""
+    at_node = trie.states(ends.table, state)  # (nodes,)
+    # the node before the first character behind the number
+    before = np.arange(len(at_node))
+    for node in np.flatnonzero(at_node == ends.ended).tolist():
+        parent = int(trie.parent[node])
+        before[node] = before[parent] if at_node[parent] == ends.ended else parent
+    at_token = at_node[trie.node]  # (tokens,)
+    ended = np.flatnonzero(at_token == ends.ended)
+    onward = np.flatnonzero((at_token != ends.ended) & (at_token != ends.nowhere))
+    nodes, end = np.unique(before[trie.node[ended]], return_inverse=True)
+    texts = [trie.texts[node] for node in trie.node[onward].tolist()]
+    return Outcomes(
+        ended,
+        end,
+        [(trie.texts[node], ends.behind[int(at_node[node])]) for node in nodes.tolist()],
+        onward,
+        list(zip(texts, at_token[onward].tolist(), strict=True)),
+    )
 
 
 class Walk:
@@ -225,15 +206,15 @@ class Walk:
         outside: the probability of what is no number of the format.
     """
 
-    def __init__(self, ends: NumberEnds, source: Source) -> None:
+    def __init__(self, ends: NumberEnds, next_tokens: NextTokens) -> None:
         self.found: dict[str, float] = defaultdict(float)
         self.outside = 0.0
-        self._ends, self._source = ends, source
+        self._ends, self._next_tokens = ends, next_tokens
         self._unseen = 0.0  # the probability of tokens that the source leaves out
         self._count = itertools.count()  # the first of two with the same probability comes first
         # (-probability, count, beginning)
         self._waiting = [(-1.0, next(self._count), Prefix((), "", ends.start))]
-        self._outcomes: dict[tuple[TokenTrie, int], Outcomes] = {}
+        self._outcomes = functools.cache(functools.partial(outcomes, ends))
 
     @property
     def unwalked(self) -> float:
@@ -249,45 +230,37 @@ class Walk:
                 return
             size = min(batch_size, len(self._waiting), max_prefixes - asked)
             batch = [heapq.heappop(self._waiting) for _ in range(size)]
-            prefixes = [prefix for _, _, prefix in batch]
-            answers = self._source.next_tokens(prefixes)
+            answers = self._next_tokens([prefix for _, _, prefix in batch])
             for (negative, _, prefix), (trie, share) in zip(batch, answers, strict=True):
                 self._expand(prefix, -negative, trie, share)
             asked += size
 
     def _expand(self, prefix: Prefix, probability: float, trie: TokenTrie, share: Floats) -> None:
-        key = trie, prefix.state
-        if key not in self._outcomes:
-            self._outcomes[key] = Outcomes.of(self._ends, *key)
-        outcomes = self._outcomes[key]
-        inside = 0.0
-        for text, behind, tokens in outcomes.ends:
+        at = self._outcomes(trie, prefix.state)
+        ended = np.bincount(at.end, share[at.ended], len(at.ends))  # (ends,)
+        for (text, behind), one in zip(at.ends, ended.tolist(), strict=True):
             written = prefix.text + text
-            ended = float(share[tokens].sum())
-            self.found[written[: len(written) - behind]] += probability * ended
-            inside += ended
-        onward = share[outcomes.onward]
-        ids = trie.ids[outcomes.onward]
-        for number, text, state, one in zip(
-            ids.tolist(), outcomes.texts, outcomes.states, onward.tolist(), strict=True
-        ):
+            self.found[written[: len(written) - behind]] += probability * one
+        onward = share[at.onward]
+        tokens = zip(trie.ids[at.onward].tolist(), at.longer, onward.tolist(), strict=True)
+        for number, (text, state), one in tokens:
             if one > 0:
                 longer = Prefix((*prefix.ids, number), prefix.text + text, state)
                 heapq.heappush(self._waiting, (-probability * one, next(self._count), longer))
         seen = float(share.sum())
         self._unseen += probability * max(0.0, 1 - seen)
-        self.outside += probability * max(0.0, seen - inside - float(onward.sum()))
+        self.outside += probability * max(0.0, seen - float(ended.sum() + onward.sum()))
 
     def _waiting_mass(self) -> float:
         return math.fsum(-negative for negative, _, _ in self._waiting)
 
 
-class ModelSource:
+class CausalModel:
     """The next tokens as a causal model of transformers gives them.
 
-    The prompt and every beginning of a number are read once. All of them lie in one cache, as a tree:
-    each token sees the prompt and the tokens before it in its own number, which a mask says. Models
-    for which that is not the same as reading each text alone read each text alone.
+    The prompt and every beginning of a number are read once. All lie in one cache, as a tree: by a
+    mask, each token sees the prompt and the tokens before it in its own number. Models for which
+    that is not the same as reading each text alone read each text alone.
     """
 
     def __init__(self, model: Any, tokenizer: Any, prompt: str | Sequence[int], known: str) -> None:
@@ -303,25 +276,21 @@ class ModelSource:
         if not ids:
             raise ModelError("the prompt has no tokens; give it some text")
         self._prompt: list[int] = ids
-        self._first: Floats | None = None
         self._cache: Any = None
         self._columns: dict[tuple[int, ...], int] = {}  # where the last token of each lies in it
 
     def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
         """Return the tokens that may follow each beginning, and their probabilities."""
+        rows = [prefix.ids for prefix in prefixes]
         with evaluating(self._model):
-            if self._first is None:
-                self._first = self._read_prompt()
-            longer = [prefix.ids for prefix in prefixes if prefix.ids]
-            others = iter(self._read(longer)) if longer else iter(())
-        return [(self._trie, next(others) if prefix.ids else self._first) for prefix in prefixes]
+            shares = self._read(rows) if all(rows) else self._read_prompt()
+        return [(self._trie, share) for share in shares]
 
     def _read_prompt(self) -> Floats:
         output = self._model(input_ids=self._tensor([self._prompt]), use_cache=True)
         cache = getattr(output, "past_key_values", None)
         self._cache = cache if any(getattr(cache, "is_sliding", [True])) is False else None
-        first: Floats = self._of_tokens(output.logits[0, -1:])[0]
-        return first
+        return self._of_tokens(output.logits[0, -1:])
 
     def _read(self, rows: Sequence[tuple[int, ...]]) -> Floats:
         """float64[rows, tokens] after the prompt and these ids."""
@@ -362,32 +331,30 @@ class ModelSource:
         return torch.tensor(ids, device=self._model.device)
 
     def _of_tokens(self, logits: Tensor) -> Floats:
-        """float64[rows, tokens], the probabilities of the trie's tokens, of (rows, vocabulary)."""
-        shares = logits.double().softmax(-1).cpu().numpy()
-        scored = self._trie.ids < shares.shape[1]
-        if scored.all():
-            return np.asarray(shares[:, self._trie.ids])
-        known = np.zeros((len(shares), len(scored)))
-        known[:, scored] = shares[:, self._trie.ids[scored]]
-        return known
+        """Return float64[rows, tokens], the probabilities of the trie's tokens, of logits (rows,
+        vocabulary); 0 of tokens that the model does not score.
+        """
+        shares: Floats = logits.double().softmax(-1).cpu().numpy()
+        if (missing := int(self._trie.ids.max()) + 1 - shares.shape[1]) > 0:
+            shares = np.pad(shares, ((0, 0), (0, missing)))
+        return shares[:, self._trie.ids]
 
 
-class FunctionSource:
-    """The next tokens as a function gives them."""
-
-    def __init__(self, top_logprobs: TopLogprobs, prompt: str, known: str) -> None:
-        self._ask, self._prompt, self._known = top_logprobs, prompt, known
-
-    def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
-        """Return the tokens that may follow each beginning, and their probabilities."""
-        found = []
-        for prefix in prefixes:
-            answer = self._ask(self._prompt + prefix.text)
-            shares = np.exp(np.array(list(answer.values()), np.float64))
-            if not np.isfinite(shares).all() or shares.sum() > 1 + 1e-3:
-                raise ModelError(
-                    f"the function's log probabilities after {prefix.text!r} sum to"
-                    f" {shares.sum():.3g}; give natural logarithms of probabilities"
-                )
-            found.append((TokenTrie(enumerate(answer), self._known, outside=True), shares))
-        return found
+def tokens_of_function(
+    top_logprobs: Callable[[str], Mapping[str, float]],
+    prompt: str,
+    known: str,
+    prefixes: Sequence[Prefix],
+) -> list[tuple[TokenTrie, Floats]]:
+    """Return the next tokens as a function gives them; ``known`` are the characters of numbers."""
+    found = []
+    for prefix in prefixes:
+        answer = top_logprobs(prompt + prefix.text)
+        shares = np.exp(np.array(list(answer.values()), np.float64))
+        if not np.isfinite(shares).all() or shares.sum() > 1 + 1e-3:
+            raise ModelError(
+                f"the function's log probabilities after {prefix.text!r} sum to"
+                f" {shares.sum():.3g}; give natural logarithms of probabilities"
+            )
+        found.append((TokenTrie(enumerate(answer), known, outside=True), shares))
+    return found

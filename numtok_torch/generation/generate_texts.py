@@ -3,8 +3,8 @@ batched, padded on the left, with a cache.
 
 In: prompts as text. Out: what the model writes after each, with its numbers in it. Whenever the
 token that is chosen begins a number, the head reads the value from the hidden state that the token
-was chosen from. It becomes one decimal (:mod:`numtok.tokenizer.generated_numbers`), which is put into
-the text, and from which the tokenizer makes what the model sees at that token from then on.
+was chosen from. The value becomes one decimal (:mod:`numtok.tokenizer.generated_numbers`), which is
+put into the text, and from which the tokenizer makes what the model sees at that token.
 
 Tokens are chosen by transformers' own ``generate``, of a class made from the backbone's, whose
 ``forward`` puts the numbers in (:mod:`numtok_torch.generation.state`). A model without a head never
@@ -51,8 +51,8 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import evaluating, room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
 
-# Options of transformers' generate under which it does not see each token in its turn, reads another
-# text beside it, or does not return ids.
+# Options of transformers' generate under which the model does not see each token in its turn, reads
+# another text beside it, or does not return ids.
 REFUSED = (
     "assistant_model",
     "prompt_lookup_num_tokens",
@@ -64,9 +64,6 @@ REFUSED = (
     "encoder_outputs",
     "return_dict_in_generate",
 )
-
-
-GREEDY = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "use_cache": True}
 
 
 @dataclass(frozen=True)
@@ -122,11 +119,9 @@ def generate(
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values.
         batch_size: prompts at once; None for all.
-        well_formed: continue spelled-out numbers as numbers only, begin none that would be cut,
-            and write none where it would not be read (:class:`~numtok_torch.NumberLogitsProcessor`).
+        well_formed: write numbers as :class:`~numtok_torch.NumberLogitsProcessor` has them.
         longest: symbols that a spelled-out number has at most.
-        format: write one number of this format after each prompt, and nothing besides; for numbers
-            in the tokens of the text (``subword``, ``digits:1,bare``).
+        format: write one number of this format only; for ``subword`` and bare ``digits``.
         options: those of transformers' ``generate``; greedy if they do not say. ``eos_token_id``
             are by default the tokenizer's and those of the generation config, ``[]`` for none; a
             number token among them ends the text with its number. ``streamer``, for one prompt and
@@ -138,44 +133,42 @@ def generate(
         RepresentationError: if the head predicts NaN.
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
-    if options.get("generation_config") is not None:
-        raise ModelError(
-            "generate takes the options one by one, do_sample=True for one, and its own where they"
-            " are not given, so that those of a generation_config would not count"
-        )
-    if batch_size is not None and batch_size < 1:
-        raise ModelError(f"batch_size={batch_size} must be positive, or None for all prompts")
     if samples is not None:
         options |= options_of_samples(samples, reduce, coverage, options)
         sample_numbers = hasattr(getattr(model, "head", None), "sample")
-    options = GREEDY | options | {"max_new_tokens": max_new_tokens}
+    options = _all_options(options) | {"max_new_tokens": max_new_tokens}
     held = longest if well_formed else None
-    call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held)
-    call = replace(call, add_special_tokens=add_special_tokens, full_text=full_text)
-    if format is not None:
-        call = replace(call, options=_with_format(format, call))
-    found = call.continue_all(prompts, batch_size)
+    call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held, format)
+    found = call.continue_all(prompts, batch_size, add_special_tokens, full_text)
     if samples is None:
         return found if details else found.texts
     each = [found.values[at : at + samples] for at in range(0, len(found.values), samples)]
     return replace(found, estimates=tuple(Estimate.of(one, reduce, coverage) for one in each))
 
 
-def _with_format(number_format: NumberFormat, call: Call) -> dict[str, Any]:
-    """Return the options of a call, with what lets it write numbers of a format alone. ModelError
-    for numbers that are no tokens of the text.
+def _all_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of transformers' ``generate``, greedy where they do not say."""
+    if options.get("generation_config") is not None:
+        raise ModelError(
+            "generate takes the options one by one, do_sample=True for one, and its own where they"
+            " are not given, so that those of a generation_config would not count"
+        )
+    greedy = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "use_cache": True}
+    return {**greedy, **options}
+
+
+def _format_processor(number_format: NumberFormat, tokenizer: Tokenizer, ends: Any) -> Any:
+    """Return the logits processor that lets a model write numbers of a format alone. ModelError for
+    numbers that are no tokens of the text.
     """
-    representation = call.tokenizer.representations[0]
+    representation = tokenizer.representations[0]
     spelled_out = isinstance(representation, SpelledOut) and not representation.marks_begin
     if not (spelled_out or representation.stays_text):
         raise ModelError(
-            f"format= is for numbers in the tokens of the text, and {representation.name} has tokens"
-            " of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
+            f"format= is for numbers in the tokens of the text, and {representation.name} has"
+            " tokens of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
         )
-    ends = call.options["eos_token_id"]
-    held = number_format.logits_processor(call.tokenizer, eos_token_id=ends)
-    given = call.options.get("logits_processor") or []
-    return call.options | {"logits_processor": [*given, held]}
+    return number_format.logits_processor(tokenizer, eos_token_id=ends)
 
 
 def _checked(
@@ -348,8 +341,6 @@ class Call:
     options: dict[str, Any]
     sample_numbers: bool
     well_formed: NumberLogitsProcessor | None
-    add_special_tokens: bool = False
-    full_text: bool = False
 
     @classmethod
     def of(
@@ -360,6 +351,7 @@ class Call:
         options: dict[str, Any],
         sample_numbers: bool = False,
         longest: int | None = LONGEST,
+        number_format: NumberFormat | None = None,
     ) -> Call:
         """Make a call for so many prompts, if all of it fits together; with ``longest=None``,
         spelled-out numbers may be anything.
@@ -373,43 +365,45 @@ class Call:
                     " numtok.hf.NumberTokenizer.from_pretrained(folder)"
                 )
             options["tokenizer"] = tokenizer
+        if number_format is not None:
+            given = options.get("logits_processor") or []
+            processor = _format_processor(number_format, known, options["eos_token_id"])
+            options["logits_processor"] = [*given, processor]
         holds = longest is not None and NumberRules.of(known) is not None
         held = NumberLogitsProcessor(known, longest or LONGEST) if holds else None
         return cls(model, known, options, sample_numbers, held)
 
-    def continue_all(self, prompts: Sequence[str], batch_size: int | None) -> Generated:
+    def continue_all(
+        self,
+        prompts: Sequence[str],
+        batch_size: int | None,
+        add_special_tokens: bool,
+        full_text: bool,
+    ) -> Generated:
         """Return what the model writes after each prompt, ``batch_size`` of them at once; without
         dropout.
         """
         if isinstance(prompts, str):
             raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+        if batch_size is not None and batch_size < 1:
+            raise ModelError(f"batch_size={batch_size} must be positive, or None for all prompts")
         size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
-        with evaluating(self.model):
-            for first in range(0, len(prompts), size):
-                self.continue_prompts(found, list(prompts[first : first + size]), first)
-        return found
-
-    def continue_prompts(self, found: Generated, prompts: list[str], first: int) -> None:
-        """Add what the model writes after each; ``first`` numbers them in messages."""
         model, pad = self.model, self.options["pad_token_id"]
-        batch = read_prompts(
-            self.tokenizer,
-            prompts,
-            first,
-            pad,
-            self.add_special_tokens,
-            model.device,
-            not model.decodes,
-        )
-        shown = prompts[0] if self.full_text else ""
-        writing, sequences = self.write(batch, first, shown, return_dict_in_generate=False)
-        per_prompt = self.options["num_return_sequences"]
-        for row, (ids, places) in enumerate(self.written(writing, sequences)):
-            words, prompt = list(places.values()), row // per_prompt
-            text = generated_text(self.tokenizer, writing.prompt_ids(prompt), ids, words)
-            found.texts.append(prompts[prompt] + text if self.full_text else text)
-            found.ids.append(ids)
-            found.values.append([self.value(word) for word in words])
+        with evaluating(model):
+            for first in range(0, len(prompts), size):
+                some = list(prompts[first : first + size])
+                framed, go_on = add_special_tokens, not model.decodes
+                batch = read_prompts(self.tokenizer, some, first, pad, framed, model.device, go_on)
+                shown = some[0] if full_text else ""
+                writing, sequences = self.write(batch, first, shown, return_dict_in_generate=False)
+                for row, (ids, places) in enumerate(self.written(writing, sequences)):
+                    words = list(places.values())
+                    prompt = row // self.options["num_return_sequences"]
+                    text = generated_text(self.tokenizer, writing.prompt_ids(prompt), ids, words)
+                    found.texts.append(some[prompt] + text if full_text else text)
+                    found.ids.append(ids)
+                    found.values.append([self.value(word) for word in words])
+        return found
 
     def write(
         self, batch: dict[str, Tensor], first: int = 0, shown: str = "", **more: Any

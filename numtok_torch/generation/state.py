@@ -1,5 +1,6 @@
 """State of a text that is being written, as far as tokens alone do not say it: the values of the
-numbers, and the places of digits; and the backbone as transformers' ``generate`` calls it, with these put in.
+numbers, and the places of digits; and the backbone, with these put in, as ``generate`` of
+transformers calls it.
 
 In: at each step, all ids so far, int64 (rows, seq), in whatever order generation keeps its rows.
 Out: the streams of the tokens that the model is about to see, (rows, tokens, ...), like those of
@@ -133,26 +134,28 @@ class Writing:
         rows, length = self._ids.shape
         begin = length - count
         owners = [self.owner(row, self._per_prompt) for row in range(rows)]
-        made = self._made(owners, self._ids[:, self.width :], max(begin - self.width, 0))
-        columns = {name: stream.to(device) for name, stream in made.items()}
+        new = self._new_streams(owners, self._ids[:, self.width :], max(begin - self.width, 0))
+        columns = {name: stream.to(device) for name, stream in new.items()}
         for name in columns.keys() & self.prompt.keys() if begin < self.width else ():
             given = self.prompt[name][:, begin:].repeat_interleave(self._per_prompt, 0)
             columns[name] = torch.cat([given, columns[name]], 1)  # (rows, count, ...)
         return columns
 
-    def _made(self, owners: Sequence[int], made: Ids, start: int) -> dict[str, Tensor]:
-        """Return the streams (rows, made - start, ...) of the ids after the prompts, from ``start``
+    def _new_streams(self, owners: Sequence[int], new_ids: Ids, start: int) -> dict[str, Tensor]:
+        """Return the streams (rows, new - start, ...) of the ids after the prompts, from ``start``
         on.
         """
-        shape = (len(made), made.shape[1] - start)
-        is_number = self.begins_number(made[:, start:])  # (rows, made - start)
+        shape = (len(new_ids), new_ids.shape[1] - start)
+        is_number = self.begins_number(new_ids[:, start:])  # (rows, new - start)
         columns = {"number_mask": torch.from_numpy(is_number)}
         for name, stream in self.streams.items():
             fill = number_streams()[name][0].fill
             columns[name] = torch.full((*shape, *stream.shape[2:]), fill, dtype=stream.dtype)
         if self.model.head is not None and is_number.any():
             where = np.argwhere(is_number)  # (numbers, 2)
-            numbers = [(owners[row], made[row, : start + column]) for row, column in where.tolist()]
+            numbers = [
+                (owners[row], new_ids[row, : start + column]) for row, column in where.tolist()
+            ]
             self._decide(numbers)
             shown = [self._shown[key(*number)] for number in numbers]
             for name in columns.keys() & self.streams.keys():
@@ -161,7 +164,7 @@ class Writing:
         if "place_value" in self.prompt:
             places = [
                 [self._places.get(key(owner, row[: at + 1]), 0) for at in range(start, len(row))]
-                for owner, row in zip(owners, made, strict=True)
+                for owner, row in zip(owners, new_ids, strict=True)
             ]
             columns["place_value"] = torch.tensor(places, dtype=torch.int64).view(shape)
         return columns
@@ -171,16 +174,13 @@ class Writing:
         new = {key(*one): one for one in numbers if key(*one) not in self._texts}
         if not new:
             return
-        found = [self._predicted[one] for one in new]
-        bounds = [one.bounds[row] for one, row in found if one.bounds is not None]
-        reading = Reading(
-            np.stack([one.values[row] for one, row in found]),
-            {
-                name: np.stack([one.streams[name][row] for one, row in found])
-                for name in found[0][0].streams
-            },
-            np.stack(bounds) if bounds else None,
-        )
+        found: list[tuple[Any, int]] = [self._predicted[one] for one in new]
+        kind, _ = found[0]  # one head gives the same arrays each time
+        read = {
+            name: np.stack([one.streams[name][row] for one, row in found]) for name in kind.streams
+        }
+        bounds = None if kind.bounds is None else np.stack([one.bounds[row] for one, row in found])
+        reading = Reading(np.stack([one.values[row] for one, row in found]), read, bounds)
         places = list(new.values())
         texts, streams = finalize(
             self.tokenizer,
@@ -192,12 +192,12 @@ class Writing:
             self._texts[one] = text
             self._shown[one] = {name: stream[at] for name, stream in streams.items()}
 
-    def _read_alone(self, owner: int, made: Ids) -> Reading:
-        """Return the head's reading after one prompt and the ids made, without cache or padding."""
+    def _read_alone(self, owner: int, new_ids: Ids) -> Reading:
+        """Return the head's reading after one prompt and the new ids, without cache or padding."""
         number = owner if self.beams else owner // self._per_prompt
         shown = self.prompt["attention_mask"][number] > 0  # (prompt,)
-        new = self._made([owner], made[None], 0)
-        new["input_ids"] = torch.from_numpy(np.ascontiguousarray(made[None], np.int64))
+        new = self._new_streams([owner], new_ids[None], 0)
+        new["input_ids"] = torch.from_numpy(np.ascontiguousarray(new_ids[None], np.int64))
         streams = {name: stream.to(shown.device) for name, stream in new.items()}
         for name in streams.keys() & self.prompt.keys():  # (1, tokens, ...)
             streams[name] = torch.cat([self.prompt[name][number, shown][None], streams[name]], 1)
@@ -212,12 +212,9 @@ class Writing:
 
 
 class TextStream:
-    """A streamer for transformers' ``generate`` that gives text, with the values of numbers, to
-    ``streamer.on_finalized_text``.
-
-    A piece of text is given once it is settled: numbers whole, with what the head says, characters
-    whole; nothing is taken back. The tokens at which the text ``ends`` are not shown; ``prompt`` is
-    text to show first.
+    """A streamer for transformers' ``generate`` that gives text to ``streamer.on_finalized_text``:
+    numbers whole, with what the head says, and characters whole; nothing is taken back. The tokens
+    at which the text ``ends`` are not shown; ``prompt`` is text to show first.
     """
 
     def __init__(self, streamer: Any, writing: Writing, ends: list[int], prompt: str) -> None:

@@ -6,6 +6,7 @@ Out: the scores, -inf for each token that may not follow (:mod:`numtok.tokenizer
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -62,9 +63,9 @@ class NumberLogitsProcessor:
 
     def within(self, max_length: int) -> NumberLogitsProcessor:
         """Return a processor with the same rules for rows of at most ``max_length`` tokens."""
-        made = object.__new__(NumberLogitsProcessor)
-        made.__dict__ |= self.__dict__ | {"max_length": max_length}
-        return made
+        processor = copy.copy(self)
+        processor.max_length = max_length
+        return processor
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         width = scores.shape[-1]

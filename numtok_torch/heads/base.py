@@ -1,4 +1,4 @@
-"""Base classes of the heads for numbers: hidden states in, a loss or numbers on their own scale out.
+"""Base classes of the heads: hidden states in, a loss or numbers on their own scale out.
 
 Heads compute in their own dtype, outside autocast, as a value that is rounded to bfloat16 has three
 digits; losses are float32 at least.
@@ -73,9 +73,8 @@ class NumberHead(NumberLayer, ABC):
         self.norm = nn.LayerNorm(self.d_model) if layer_norm else None
 
     def fit_to(self, pretrained: bool) -> None:
-        """Decide on the LayerNorm where its option leaves it open: hidden states of a pretrained
-        backbone may be large, and a head that reads them as they are overshoots. NumberModel calls
-        it.
+        """Put a LayerNorm in front, where the option leaves it open, behind a pretrained backbone,
+        whose hidden states may be large. NumberModel calls it.
         """
         if self._options.get("layer_norm", False) is None:
             self.set_layer_norm(pretrained)
@@ -85,16 +84,14 @@ class NumberHead(NumberLayer, ABC):
         return hidden if self.norm is None else run(self.norm, hidden)
 
     def say(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
-        """Return what ``network`` makes of checked hidden states (..., d_model), behind the
-        LayerNorm if there is one: (..., out), float32 at least.
+        """Check hidden states (..., d_model), and run the LayerNorm and ``network`` on them: (...,
+        out), float32 at least.
         """
         return run(self.network, self.normed(self.checked(hidden, target)))
 
     @abstractmethod
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Return the mean loss over n numbers, a scalar; 0 for n = 0, with a graph to the
-        parameters.
-        """
+        """Return the mean loss over n numbers, a scalar; of none 0, with a graph."""
 
     @abstractmethod
     def predict(self, hidden: Tensor) -> NumberPrediction:
@@ -116,9 +113,9 @@ class NumberHead(NumberLayer, ABC):
 
 
 class ValueHead(NumberHead):
-    """Predicts the value of a number, whatever represents it: y = f(x · scale), with f(z) = z, or f =
-    asinh, which is linear around zero and logarithmic far from it, for numbers over many magnitudes.
-    Its target is ``number_value``, (n,), float64, of which infinite ones are left out.
+    """Predicts the value of a number, whatever represents it: y = x · scale, or for numbers over
+    many magnitudes y = asinh(x · scale), linear around zero and logarithmic far from it. Its target
+    is ``number_value``, (n,), float64, of which infinite ones are left out.
 
     Attributes:
         scale: what numbers are multiplied with.
@@ -134,9 +131,7 @@ class ValueHead(NumberHead):
     logarithmic = True
 
     def check(self, **positive: float) -> None:
-        """Refuse options: RepresentationError for an unknown space or point, or an option that is
-        not positive and finite.
-        """
+        """Refuse an unknown space or point, and an option that is not positive and finite."""
         self.scale, self.space = self._options["scale"], self._options["space"]
         if self.space not in SPACES:
             raise RepresentationError(f"{self.name}: space={self.space!r} must be one of {SPACES}")
@@ -207,9 +202,7 @@ def mean(losses: Tensor) -> Tensor:
 
 
 def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequential:
-    """Make a linear map, GELU, and a linear map; the hidden layer as wide as the model if it is not
-    said.
-    """
+    """Make a linear map, GELU, and a linear map; None: a hidden layer as wide as the model."""
     width = d_model if hidden is None else hidden
     return nn.Sequential(nn.Linear(d_model, width), nn.GELU(), nn.Linear(width, out))
 

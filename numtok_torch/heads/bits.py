@@ -33,8 +33,7 @@ class BitsHead(NumberHead):
             and not predicted.
         slope: of the weights; 0 for the plain mean. With 1, the last of 64 bits weighs 65 times as
             much as the sign; with -1 the sign so much more.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: ``number_bits``, (n, width), with ``reciprocal`` (n, 128), or compact (n,), any
@@ -66,16 +65,12 @@ class BitsHead(NumberHead):
         self.set_layer_norm(layer_norm)
 
     def bit_logits(self, hidden: Tensor) -> Tensor:
-        """Return the logits of the bits, float32 (..., width), sign first, of hidden states (...,
-        d_model).
-        """
+        """Return the logits of the bits, float32 (..., width), sign first."""
         return self.say(hidden)
 
     def bit_weights(self, like: Tensor) -> Tensor:
-        """Return the weight of each bit in the loss, (width,), of the dtype and on the device of
-        ``like``.
-
-        Made anew each time, so that nothing can round it.
+        """Return the weight of each bit in the loss, (width,), like ``like``; made anew each time,
+        so that nothing can round it.
         """
         rise = self.width * abs(self.slope)
         first, last = (1.0, 1.0 + rise) if self.slope >= 0 else (1.0 + rise, 1.0)

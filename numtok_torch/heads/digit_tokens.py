@@ -31,9 +31,8 @@ class DigitTokens:
     # ids of ``+`` and ``-``, and of ``e`` and ``E``, after which digits are an exponent
     signs: tuple[int, ...] = ()
     powers: tuple[int, ...] = ()
-    # ids of the brackets that all numbers stand in; digits elsewhere are text. Empty if there are
-    # none: then all digits count, and a separator of groups, which may be a comma of the text, joins
-    # none.
+    # ids of the brackets that all numbers stand in; digits elsewhere are text. Without brackets all
+    # digits count, and a separator of groups, which may be a comma of the text, joins none.
     opens: tuple[int, ...] = ()
     closes: tuple[int, ...] = ()
     order: str = "msd"  # ``"msd"``, the most significant digit first, or ``"lsd"``
@@ -47,15 +46,15 @@ class DigitTokens:
         metadata = read_metadata(schema)
         first = from_dict(metadata["numbers"][0])
         contents: dict[str, int] = dict(metadata["tokens"])
-        order = (first.order if isinstance(first, SpelledOut) else None) or "msd"
-        if "symbols" in metadata and isinstance(first, SpelledOut):
+        what = f"the numbers of this data are {first.name}"
+        if not isinstance(first, SpelledOut):
+            return cls._of(contents, ".", "msd", what)  # which refuses them
+        if "symbols" in metadata:
             named = first.added_tokens(two_forms=False).together or first.token_strings
             contents |= dict(zip(named, ids_of_runs(metadata["symbols"]["plain"]), strict=True))
-        what = f"the numbers of this data are {first.name}"
-        if isinstance(first, SpelledOut) and not first.marks_begin:
-            point = Grammar.from_dict(metadata["grammar"]).decimal
-            return cls._of(contents, point, order, what, point)
-        return cls._of(contents, ".,_'", order, what)
+        point = "." if first.marks_begin else Grammar.from_dict(metadata["grammar"]).decimal
+        joints = ".,_'" if first.marks_begin else point
+        return cls._of(contents, joints, first.order or "msd", what, point)
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any) -> DigitTokens:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from numtok.errors import RepresentationError, SchemaError
+from numtok.errors import RepresentationError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.fone import digit_table, digits_of_features
+from numtok_torch.embeddings.fone import digit_table, digits_of_features, flat_digits
 from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, run
 
 EXACT_DIGITS = 15  # integers of so many digits are exact doubles: then one division rounds once
@@ -30,8 +30,7 @@ class FoNEHead(NumberHead):
         int_digits, frac_digits, bases, chunk, compact: those of the representation. With several
             bases there is a pair for each, and their logits are added. Without ``compact`` the
             target is ``number_fourier``, from which the digits are read exactly.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
         linear: a linear map, without bias, to the pairs. None: only if they do not fit into
             ``d_model``.
 
@@ -92,14 +91,7 @@ class FoNEHead(NumberHead):
         fone, count = self._representation, self._representation.n_digits
         if target.is_floating_point():
             return digits_of_features(target, count, fone.bases, fone.chunk).to(torch.int64)
-        if target.dim() == 3:  # in chunks, filled up with zeros
-            target = target.flatten(1)[:, :count]  # (n, digits)
-        if target.dim() != 2 or target.shape[1] != count:
-            raise SchemaError(
-                f"{self.target} has the shape {tuple(target.shape)}, the head was made for {count}"
-                " digits"
-            )
-        return target.to(torch.int64)
+        return flat_digits(target, count, "head").to(torch.int64)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)

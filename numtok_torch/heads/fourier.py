@@ -16,11 +16,11 @@ HALVINGS = 50  # of the interval that a quantile lies in
 
 
 class FourierHead(ValueHead):
-    """The density of the next number as a Fourier series, smooth and of any shape (Fourier Head:
-    Gillman et al. 2024, arXiv 2410.22269), in the continuous form of the authors' code
-    (fourier_head_mle.py of nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N,
-    c_k = Σ_j a_(j+k) a_j* are the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y
-    from -1 to 1. That is |Σ_j a_j exp(iπjy)|² / 2c_0, as which it is computed, and never negative.
+    """The density of the next number as a Fourier series, smooth and of any shape (Gillman et al.
+    2024, arXiv 2410.22269), in the continuous form of the authors' code (fourier_head_mle.py of
+    nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N, c_k = Σ_j a_(j+k) a_j*
+    are the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y from -1 to 1. That is
+    |Σ_j a_j exp(iπjy)|² / 2c_0, as which it is computed, and never negative.
 
     It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), from -spread to
     spread. Numbers beyond count as its ends.
@@ -35,8 +35,7 @@ class FourierHead(ValueHead):
         point: what :meth:`predict` gives, ``"mode"``, ``"mean"`` or ``"median"``.
         within: the confidence of a prediction is the probability that y is within ± this of it.
         coverage: the probability of the interval, in the middle of the density.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
@@ -133,21 +132,16 @@ class FourierHead(ValueHead):
         return self.from_space(y * self.spread)
 
 
-def _halves(found: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the real parts of a_0 … a_N and the imaginary ones, (..., N + 1) each, Σ|a|² = 1."""
-    size = found.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
-    real, imaginary = (found / size).chunk(2, -1)
-    return real, imaginary
-
-
 def density(found: Tensor, y: Tensor) -> Tensor:
     """Return |Σ_j a_j exp(iπjy)|² / 2 Σ|a|² at places (..., m), of a (..., 2 (N + 1)): (..., m)."""
-    real, imaginary = (one.unsqueeze(-2) for one in _halves(found))  # (..., 1, N + 1)
+    size = found.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
+    real, imaginary = (found / size).unsqueeze(-2).chunk(2, -1)  # (..., 1, N + 1)
     turns = math.pi * y.unsqueeze(-1) * torch.arange(real.shape[-1], device=y.device)
     cos, sin = turns.cos(), turns.sin()  # (..., m, N + 1)
     along = (real * cos - imaginary * sin).sum(-1)  # (..., m)
     across = (real * sin + imaginary * cos).sum(-1)
-    return (along.square() + across.square()) / 2
+    squared: Tensor = along.square() + across.square()
+    return squared / 2
 
 
 def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:

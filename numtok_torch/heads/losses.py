@@ -1,6 +1,5 @@
 """Losses on numbers that are spelled out in tokens, by their value; to be added to the
-cross-entropy, to which a 4 for a 5 is as wrong as a 9. And the cross-entropy with them beside it,
-as transformers' Trainer takes a loss: ``Trainer(..., compute_loss_func=CrossEntropyWith([loss]))``.
+cross-entropy, to which a 4 for a 5 is as wrong as a 9.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.masking import IGNORED
+from numtok_torch.embeddings.base import check_known
 from numtok_torch.heads.digit_tokens import DigitTokens, ids_of_runs
 
 TINY = torch.finfo(torch.float32).tiny
 REWEIGHED = 1.01  # of the largest distance: what a token that is no number costs
-ENTROPY_WEIGHT = 0.01  # of DEL beside the cross-entropy, in its authors' code
 SHRINKS = 1.02
 
 
@@ -33,9 +32,7 @@ class NumberLoss(nn.Module, ABC):
 
     @abstractmethod
     def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (the loss of what a label begins, float32; which labels count, bool), (batch, seq)
-        each.
-        """
+        """Return, (batch, seq) each: the loss of what a label begins; which labels count, bool."""
 
     def forward(
         self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
@@ -76,8 +73,8 @@ class NumberLoss(nn.Module, ABC):
 
 
 class NumberTokenLoss(NumberLoss):
-    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025), to be added to the
-    cross-entropy: how far each digit that is predicted is from the right one.
+    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025): how far each predicted
+    digit is from the right one.
 
     With p the softmax over the number tokens alone, v their values, and y the value of the label:
     ``"was"`` is the Wasserstein-1 distance Σ p_j |v_j - y|, ``"mse"`` is (Σ p_j v_j - y)². Digits
@@ -96,7 +93,7 @@ class NumberTokenLoss(NumberLoss):
         self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False
     ) -> None:
         super().__init__()
-        _check_kind("number token loss", kind, ("was", "mse"))
+        check_known("number token loss", "kind", kind, "was", "mse")
         if not groups or any(len(group) < 2 for group in groups):
             raise RepresentationError(
                 "number token loss: needs at least one group of at least two number tokens"
@@ -112,9 +109,7 @@ class NumberTokenLoss(NumberLoss):
 
     @classmethod
     def from_digits(cls, digit_ids: Sequence[int], **options: Any) -> NumberTokenLoss:
-        """Make the loss for digits one by one, as in PlaceValue: the ids of the tokens ``0`` to
-        ``9``.
-        """
+        """Make the loss for digits one by one: the ids of the tokens ``0`` to ``9``."""
         return cls([dict(zip(digit_ids, map(float, range(10)), strict=True))], **options)
 
     @classmethod
@@ -169,9 +164,7 @@ class NumberTokenLoss(NumberLoss):
         return total, counted
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, right: Tensor) -> Tensor:
-        """Return the losses (batch, seq) from a group's ids and values, and the values of the
-        labels, (batch, seq).
-        """
+        """Return the losses (batch, seq) of a group, with the values of the labels (batch, seq)."""
         near = logits[..., ids].to(torch.float32)  # (batch, seq, tokens)
         p = near.softmax(-1)
         if self.kind == "was":
@@ -186,12 +179,7 @@ class NumberTokenLoss(NumberLoss):
 
 
 class DigitLoss(NumberLoss):
-    """Base of losses on digits: knows which tokens are digits, and of which number.
-
-    Args:
-        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
-            :meth:`from_tokenizer` find them.
-    """
+    """Base of losses on digits, that knows which tokens are digits, and of which number."""
 
     def __init__(self, tokens: DigitTokens) -> None:
         super().__init__()
@@ -242,7 +230,7 @@ class DigitLoss(NumberLoss):
 
 class NumberValueLoss(DigitLoss):
     """Distance of the expected value of each number from the right one, relative to it, as a mean
-    over numbers. To be added to the cross-entropy.
+    over numbers.
 
     A number is a run of digits in the labels, with the points and separators among them. ŷ is the
     sum of the expected digits at their places: at each token, the mean of the values of all digits,
@@ -262,7 +250,7 @@ class NumberValueLoss(DigitLoss):
 
     def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
         super().__init__(tokens)
-        _check_kind("number value loss", kind, ("symmetric", "relative"))
+        check_known("number value loss", "kind", kind, "symmetric", "relative")
         self.kind = kind
         self._groups = [dict(sorted(group.items())) for group in tokens.groups()]
 
@@ -293,7 +281,7 @@ class NumberValueLoss(DigitLoss):
 class DigitEntropyLoss(DigitLoss):
     """The digit entropy loss of Zheng et al. (DEL, 2026, arXiv 2605.20369), as in the authors' code
     (PolyU-VCLab/DEL, train-qwen-deepseek.py): what the yes or no of each digit costs, by how likely
-    the digit is held to be, and by its place. To be added to the cross-entropy, 0.01 times it there.
+    the digit is held to be, and by its place. They add 0.01 times it to the cross-entropy.
 
     With z the logits of the ten digits, p their softmax, d the digit of the label: the mean over
     digits, and over k from 0 to 9, of w p_k BCE(z_k, [k = d]). w is 2 (i + 1) for the digit of
@@ -340,8 +328,8 @@ class DigitEntropyLoss(DigitLoss):
 
 
 class CrossEntropyWith:
-    """The cross-entropy of a stock causal model, and to it so much of other losses. A vocabulary
-    that is padded, beyond the tokens of the tokenizer, is none of their business.
+    """The cross-entropy of a stock causal model, plus weighted other losses, for
+    ``Trainer(..., compute_loss_func=CrossEntropyWith([loss]))``.
 
     The cross-entropy is the mean over all tokens of a step, whatever the batches that it is made
     of; the other losses are means of each batch, which counts by its share of the tokens. A
@@ -381,13 +369,6 @@ class CrossEntropyWith:
         )
         loss: Tensor = total / count + added * (here / count)
         return loss
-
-
-def _check_kind(name: str, kind: str, known: tuple[str, ...]) -> None:
-    if kind not in known:
-        raise RepresentationError(
-            f"{name}: kind={kind!r} is unknown; use one of {', '.join(map(repr, known))}"
-        )
 
 
 def looked_up(group: Mapping[int, float], labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -1,6 +1,5 @@
-"""A Gaussian mixture over the next number. All sums of densities are log-sum-exp, and no component is
-narrower than ``min_std``: one that sits on one number of the training data would otherwise take the
-loss to minus infinity.
+"""A Gaussian mixture over the next number. No component is narrower than ``min_std``: one that sits
+on one number of the training data would otherwise take the loss to minus infinity.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ STEPS = 30  # towards the mode, from the mean of each component
 
 class MixtureHead(ValueHead):
     """A mixture of k Gaussians over the next number, for contexts that more than one number fits:
-    there a squared error gives the mean, which between two peaks is a number nobody writes (An
-    Empirical Investigation of Contextualized Number Prediction, Berg-Kirkpatrick and Spokoyny 2020,
-    section 3; mixture density networks, Bishop 1994). It lies, densities too, over y = x · scale, or
-    with ``space="asinh"`` over y = asinh(x · scale).
+    there a squared error gives the mean, which between two peaks is a number nobody writes
+    (Berg-Kirkpatrick and Spokoyny 2020, section 3; mixture density networks, Bishop 1994). It lies,
+    densities too, over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale).
 
     Args:
         d_model: dimension of the hidden states.
@@ -34,8 +32,7 @@ class MixtureHead(ValueHead):
         min_std: the smallest standard deviation, in the space of y.
         point: what :meth:`predict` gives, ``"mode"`` or ``"mean"``.
         within: the confidence of a prediction is the probability that y is within ± this of it.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
@@ -69,7 +66,7 @@ class MixtureHead(ValueHead):
         self.set_layer_norm(layer_norm)
 
     def _spread_out(self, components: int, spread: float) -> None:
-        """Start with equal weights and means apart: components that start alike would stay alike."""
+        """Start with equal weights and means apart: components that are alike would stay alike."""
         last = self.network[-1]
         assert isinstance(last, nn.Linear)
         means = torch.linspace(-spread, spread, components) if components > 1 else torch.zeros(1)
@@ -96,8 +93,8 @@ class MixtureHead(ValueHead):
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        mixture = self.mixture(hidden)
-        y = _mean(*mixture) if self.point == "mean" else _mode(*mixture)
+        mixture = log_weights, means, _ = self.mixture(hidden)
+        y = (log_weights.exp() * means).sum(-1) if self.point == "mean" else _mode(*mixture)
         confidence = _mass(y - self.within, y + self.within, *mixture)
         bounds = self.from_space(moved(y))
         return NumberPrediction(self.from_space(y), confidence=confidence, bounds=bounds)
@@ -120,10 +117,6 @@ def log_density(y: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> 
     return torch.logsumexp(
         log_weights - 0.5 * z.square() - stds.log() - 0.5 * math.log(2 * math.pi), -1
     )
-
-
-def _mean(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    return (log_weights.exp() * means).sum(-1)
 
 
 def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:

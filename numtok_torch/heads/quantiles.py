@@ -15,12 +15,11 @@ LARGEST = 1e18  # of y: its sum over a batch is still a float32
 
 
 class QuantileHead(ValueHead):
-    """Quantiles of the next number, trained with the pinball loss: of u = y - q it is τ u if u >= 0,
-    else (τ - 1) u (Koenker and Bassett 1978). Linear heads on one hidden state, after Quantile
-    Regression with Large Language Models for Price Prediction (Vedula et al. 2025, arXiv 2506.06657,
-    as arXiv 2604.20216 describes it). The number that is predicted is the median, and its interval
-    reaches from the first quantile to the last. Quantiles are put in order when they are read, which
-    never raises the loss (Chernozhukov et al. 2010).
+    """Quantiles of the next number, trained with the pinball loss: of u = y - q it is τ u if u >=
+    0, else (τ - 1) u (Koenker and Bassett 1978). Linear heads on one hidden state, after Vedula et al.
+    2025 (arXiv 2506.06657, as arXiv 2604.20216 describes it). The number that is predicted is the
+    median, and its interval reaches from the first quantile to the last. Quantiles are put in order
+    when they are read, which never raises the loss (Chernozhukov et al. 2010).
 
     Args:
         d_model: dimension of the hidden states.
@@ -29,8 +28,7 @@ class QuantileHead(ValueHead):
         scale: numbers are multiplied by it.
         space: the loss is taken of x · scale, ``"linear"``, or of asinh(x · scale), ``"asinh"``;
             the quantiles are the same numbers in either.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.

@@ -33,8 +33,7 @@ class ScalarHead(NumberHead):
         scale, log: those of the representation, which predictions are brought back from.
         target: the stream it learns from, ``"number_scaled"`` of xVal or ``"number_value"`` of any
             representation, which it scales in xVal's way itself.
-        layer_norm: whether a LayerNorm stands in front; None: in a
-            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
+        layer_norm: put a LayerNorm in front; None: in a NumberModel around a pretrained backbone.
 
     Shape:
         - target: (n,), float; infinite numbers are left out of ``number_value``.

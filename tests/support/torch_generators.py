@@ -61,6 +61,7 @@ COARSE = [ExponentBins(50), LogFourier(4)]
 COMBINED = {  # what a head says is held to what all of them hold
     "bins": (COARSE[:1], {}, "mode"),
     "logfourier": (COARSE[1:], {}, "mean"),
+    "bits:64": ([FloatBits(width=64, reciprocal=True)], {"projection": "linear"}, "scalar"),
     "xval fone bits": ([XVal(0.1), FoNE(4, 2), FloatBits()], LINEAR, "scalar"),
     "all": (
         [XVal(0.1, clip=5.0), FoNE(4, 2, compact=True, chunk=5), FloatBits(), *COARSE],
@@ -68,6 +69,12 @@ COMBINED = {  # what a head says is held to what all of them hold
         "fone",
     ),
 }
+
+
+def model_for(tokenizer, embedding=None, head=None, **sizes):
+    """A model with rows for the tokens of a tokenizer."""
+    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size, **sizes)
+    return NumberModel(whole, embedding, head).eval()
 
 
 def scripted(tokenizer, prompt, ids):

@@ -123,6 +123,14 @@ def schema_of(*numbers):
     return Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
+def tensor(column):
+    """The values of an Arrow column as a batch has them."""
+    is_tensor = hasattr(column, "to_numpy_ndarray")
+    array = column.to_numpy_ndarray() if is_tensor else column.to_numpy(zero_copy_only=False)
+    wide = array.dtype in (np.uint32, np.uint64, np.int16)
+    return torch.from_numpy(array.astype(np.int64) if wide else array.copy())
+
+
 def batch(rows=3, seq=9, seed=0, labels=True):
     """Random ids and streams, with a number in about a third of the places and a zero among them;
     no padding.
@@ -250,3 +258,27 @@ def learn(model, batch, steps, rate=1e-2, of="loss"):
         losses.append(float(found[of].detach()))
     assert np.isfinite(losses).all()
     return losses
+
+
+def check_one_graph(run, inputs, parameters=()):
+    """A function from tensors to tensors compiles without a break, once for inputs of any size, with
+    the same values, and gradients of its first argument and the parameters.
+    """
+    # half a second, which a quick run has no use for
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    torch.compiler.reset()
+    counter = CompileCounterWithBackend("eager")
+    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=counter)
+    for first, *others in inputs:
+        wanted = [first.requires_grad_(), *parameters]
+        both = [one(first, *others) for one in (compiled, run)]
+        torch.testing.assert_close(*both, rtol=1e-5, atol=1e-6)
+        draw = torch.Generator().manual_seed(0)
+        goals = [torch.randn(one.shape, generator=draw) for one in both[0]]
+        sums = [
+            sum((one * goal).sum() for one, goal in zip(some, goals, strict=True)) for some in both
+        ]
+        gradients = [torch.autograd.grad(one, wanted) for one in sums]
+        torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+    assert counter.frame_count == 1

@@ -2,7 +2,10 @@
 happen to a word vector.
 """
 
+import copy
 import dataclasses
+import functools
+import itertools
 import json
 import math
 from functools import partial
@@ -12,7 +15,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_models import schema_of
+from torch_models import check_one_graph, schema_of, tensor
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import numtok_torch as layers
 from numtok import Numbers
@@ -26,57 +30,73 @@ from numtok.representations import (
     QuantileBins,
     XVal,
 )
+from numtok_torch import NumberModel
+from numtok_torch.embeddings.float_bits import bits_of_words, values_of_words, words_of_bits
 from numtok_torch.embeddings.fone import digits_of_features, features_of_digits
 
-D, IDS = 24, list(range(40, 50))
-LITERALS = ["0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4"]
+D, IDS = 64, list(range(40, 50))
+LITERALS = ("0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4")
 EDGES = (-30.0, 0.0, 1.4, 3.4, 7.85, 80000.0)
 BINS = [QuantileBins(9, soft, EDGES) for soft in (False, True)]
-SINGLES = [XVal(0.5, 40.0), FloatBits(), FoNE(5, 4), ExponentBins(50), LogFourier(4), *BINS]
+SINGLES = [XVal(0.5, 40.0), FoNE(5, 4), ExponentBins(50), LogFourier(4), *BINS]
+BITS, FONE = partial(layers.FloatBitsEmbedding, D), partial(layers.FoNEEmbedding, D, 5, 4)
 MAKERS = {
     "xval": partial(layers.XValEmbedding, D, 0.5, 40.0),
     "xval bias": lambda **o: layers.XValEmbedding(
         D, 0.5, 40.0, **({"bias": "zero_init" not in o} | o)
     ),
-    "bits": partial(layers.FloatBitsEmbedding, D),
-    "fone": partial(layers.FoNEEmbedding, D, 5, 4),
-    "fone linear": partial(layers.FoNEEmbedding, D, 5, 4, projection="linear"),
+    "bits": BITS,
+    "bits bias": partial(BITS, bias=True),
+    "bits linear": partial(BITS, combine="add", projection="linear"),
+    "bits zero_pad": partial(BITS, combine="zero_pad"),
+    "bits:64": partial(BITS, width=64),
+    "bits:64 network": partial(BITS, width=64, combine="replace"),
+    "bits:64 reciprocal": partial(BITS, width=64, reciprocal=True, projection="linear"),
+    "fone": FONE,
+    "fone linear": partial(FONE, projection="linear"),
     "bins": partial(layers.ExponentBinsEmbedding, D, 50),
     "logfourier": partial(layers.LogFourierEmbedding, D, 4),
     "quantile bins": partial(layers.QuantileBinsEmbedding, D, 9),
     "quantile bins soft": partial(layers.QuantileBinsEmbedding, D, 9, soft=True),
     "place": lambda **o: layers.PlaceValueEmbedding(D, max_place=6, **({"zero_init": False} | o)),
     "fone_digits": partial(layers.FoNEDigitEmbedding, D, IDS, projection="linear"),
+    "fone_digits replace": partial(layers.FoNEDigitEmbedding, D, IDS, combine="replace"),
 }
 SUMMED = ("xval", "bits", "fone linear")
 MAKERS["sum"] = lambda **o: layers.SumEmbedding([MAKERS[name](**o) for name in SUMMED])
+# norms as published of padded features, which do not learn: they are never made shorter
+LEAST = {"bits:64": 8.0, "bits zero_pad": D**0.5, "fone": 3.0}
 EVERY = pytest.mark.parametrize("name", MAKERS)
 LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 
 
-def tensor(column):
-    is_tensor = hasattr(column, "to_numpy_ndarray")
-    array = column.to_numpy_ndarray() if is_tensor else column.to_numpy(zero_copy_only=False)
-    wide = array.dtype in (np.uint32, np.int16)
-    return torch.from_numpy(array.astype(np.int64) if wide else array.copy())
+@functools.cache
+def rows_of(literals, representation):
+    """The streams of numbers, (n, ...) each."""
+    clipped = dataclasses.replace(representation, overflow="clip")
+    numbers = Numbers.parse(literals)
+    numbers = numbers if clipped.carries_sign else numbers.without_sign()
+    return {name: tensor(column) for name, column in clipped.encode(numbers).items()}
 
 
-def batch_of(filler=0.0):
+def streams_of(name, literals):
+    """The streams that a layer may read, (n, ...) each."""
+    bits = FloatBits(width=64 if ":64" in name else 32, reciprocal="reciprocal" in name)
+    parts = [rows_of(literals, one) for one in (*SINGLES, bits, FoNE(5, 4, compact=True))]
+    return {stream: rows for part in parts for stream, rows in part.items()}
+
+
+def batch_of(name, filler=0.0):
     """Two rows with numbers here and there, digits (of place values) beside them, and padding at
     the end of the second.
     """
     at = tuple(torch.tensor([[0, 0, 0, 0, 1, 1, 1, 1], [0, 2, 3, 6, 1, 2, 3, 4]]))
     batch = {"number_mask": torch.zeros(2, 7, dtype=torch.bool)}
     batch["number_mask"][at] = True
-    for representation in (*SINGLES, FoNE(5, 4, compact=True)):
-        clipped = dataclasses.replace(representation, overflow="clip")
-        numbers = Numbers.parse(LITERALS)
-        numbers = numbers if clipped.carries_sign else numbers.without_sign()
-        for name, column in clipped.encode(numbers).items():
-            rows = tensor(column)
-            fill = filler if rows.is_floating_point() else 1
-            batch[name] = torch.full((2, 7, *rows.shape[1:]), fill, dtype=rows.dtype)
-            batch[name][at] = rows
+    for stream, rows in streams_of(name, LITERALS).items():
+        fill = filler if rows.is_floating_point() else 1
+        batch[stream] = torch.full((2, 7, *rows.shape[1:]), fill, dtype=rows.dtype)
+        batch[stream][at] = rows
     batch["input_ids"] = torch.tensor([[7, 42, 40, 8, 49, 9, 7], [44, 7, 8, 45, 7, 0, 0]])
     batch["place_value"] = torch.tensor([[0, 2, 1, 0, -1, 0, 0], [1, 0, 0, -6, 0, 0, 0]])
     return batch
@@ -87,7 +107,7 @@ def words(dtype=torch.float32, seed=0):
 
 
 def presence(name, batch):
-    if name == "fone_digits":
+    if name.startswith("fone_digits"):
         return (batch["input_ids"] >= 40) & (batch["input_ids"] < 50)
     return batch["place_value"] != 0 if name == "place" else batch["number_mask"]
 
@@ -105,6 +125,45 @@ def phases(turns):
     return np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], 1).ravel()
 
 
+def bits_of(x, width):
+    """The IEEE 754 bits, sign first."""
+    word = np.float32(x).view(np.uint32) if width == 32 else np.float64(x).view(np.uint64)
+    return np.array([int(bit) for bit in f"{word:0{width}b}"], np.float64)
+
+
+def of_bits(name, layer, e, x):
+    """The floating-point embedding's network, equation 3: x_1 = ReLU(Linear(x, W_1)), x_2 =
+    Linear(ReLU(Linear(x_1, W_2)), W_3), embedding = ReLU(x_1 + x_2), with more or fewer layers
+    between and its ablations (table 2); or as in BitTokens' ``combine_embeds``: "sum", e + pad(2 b -
+    1), "weighted_sum", e + W (2 b - 1), and pad(num_encoding * sqrt(n_embed / embedding_size)).
+    """
+    options = layer.config()
+    b = bits_of(x, options["width"])
+    if options["reciprocal"]:
+        inverse = math.copysign(math.inf, x) if abs(x) < 5.6e-309 else 1 / x
+        b = np.concatenate([b, bits_of(inverse, 64)])
+    signed = 2 * b - 1
+    if options["combine"] == "zero_pad":
+        return np.pad(signed, (0, D - len(b))) * math.sqrt(D / len(b))
+    if options["combine"] == "add" and layer.projection is None:
+        return e + np.pad(signed, (0, D - len(b)))
+    if options["combine"] == "add":
+        return e + layer.projection.weight.detach().double().numpy() @ signed
+
+    def linear(inner, one):
+        shift = 0.0 if one.bias is None else one.bias.detach().double().numpy()
+        return one.weight.detach().double().numpy() @ inner + shift
+
+    first, *between = layer.layers
+    x_1 = np.maximum(linear(signed if options["signed_bits"] else b, first), 0)
+    if not between:
+        return x_1
+    inner = x_1
+    for one in between[:-1]:
+        inner = np.maximum(linear(inner, one), 0)
+    return np.maximum(options["residual"] * x_1 + linear(inner, between[-1]), 0)
+
+
 def expected(name, layer, e, literal, digit, place):
     """The vector of one number, or digit, from its text, in float64."""
     w = {key: value.detach().double().numpy() for key, value in layer.named_parameters()}
@@ -113,11 +172,8 @@ def expected(name, layer, e, literal, digit, place):
         return e * np.clip(0.5 * x, -40, 40)
     if name == "xval bias":
         return e * np.clip(0.5 * x, -40, 40) + w["bias"]
-    if name == "bits":
-        bits = np.array([int(bit) for bit in f"{np.float32(x).view(np.uint32):032b}"], np.float64)
-        inner = np.maximum(w["layers.0.weight"] @ bits, 0)
-        deep = w["layers.2.weight"] @ np.maximum(w["layers.1.weight"] @ inner, 0)
-        return np.maximum(inner + deep, 0)
+    if name.startswith("bits"):
+        return of_bits(name, layer, e, x)
     if name in ("fone", "fone linear"):
         features = phases(abs(round(x * 1e4)) / 10.0 ** np.arange(1, 10))
         padded = np.pad(features, (0, D - 18))
@@ -140,8 +196,24 @@ def expected(name, layer, e, literal, digit, place):
         return e + w["vectors.weight"][6 + place]
     if name == "fone_digits":
         return e + w["projection.weight"] @ phases(np.array([digit / 10]))
+    if name == "fone_digits replace":
+        return np.pad(phases(np.array([digit / 10])), (0, D - 2))
     parts = zip(SUMMED, layer.embeddings, strict=True)
     return e + sum(expected(part, one, e, literal, 0, 0) - e for part, one in parts)
+
+
+def check_formula(name, layer, found, batch, e):
+    """Each number, or digit, has the vector of the formula, and all else its own bit for bit."""
+    at = presence(name, batch)
+    assert torch.equal(found[~at].view(torch.int32), e[~at].view(torch.int32))  # -0.0 is not 0.0
+    literals = iter(LITERALS)
+    for row, column in at.nonzero().tolist():
+        digit = int(batch["input_ids"][row, column]) - 40
+        place = int(batch["place_value"][row, column])
+        literal = "0" if name.startswith(("place", "fone_digits")) else next(literals)
+        formula = expected(name, layer, e[row, column].double().numpy(), literal, digit, place)
+        vector = found[row, column].detach().double().numpy()
+        np.testing.assert_allclose(vector, formula, rtol=2e-6, atol=3e-6)
 
 
 @EVERY
@@ -152,21 +224,26 @@ def test_values_are_the_formula_and_words_stay_bit_for_bit(name, compiled, monke
     """
     if compiled:  # the path without data-dependent shapes
         monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    layer, batch, e = made(name), batch_of(filler=float("nan")), words()
+    layer, batch, e = made(name), batch_of(name, filler=float("nan")), words()
     e[..., ::5] = -0.0
     before = e.clone()
     found = layer(e, batch)
     assert found.shape == e.shape and found.dtype == e.dtype and torch.equal(e, before)
-    at = presence(name, batch)
-    assert torch.equal(found[~at].view(torch.int32), e[~at].view(torch.int32))  # -0.0 is not 0.0
-    literals = iter(LITERALS)
-    for row, column in at.nonzero().tolist():
-        digit = int(batch["input_ids"][row, column]) - 40
-        place = int(batch["place_value"][row, column])
-        literal = "0" if name in ("place", "fone_digits") else next(literals)
-        formula = expected(name, layer, e[row, column].double().numpy(), literal, digit, place)
-        vector = found[row, column].detach().double().numpy()
-        np.testing.assert_allclose(vector, formula, rtol=2e-6, atol=2e-6)
+    check_formula(name, layer, found, batch, e)
+
+
+@pytest.mark.parametrize(
+    ("depth", "bias", "residual", "signed_bits"),
+    [*itertools.product((1, 2, 3, 4), *[(False, True)] * 3)],
+)
+def test_the_network_of_bits_with_its_ablations(depth, bias, residual, signed_bits):
+    """In the form of the paper, which is the default, +0 is the zero vector."""
+    layer, batch, e = BITS(depth, bias, residual, signed_bits), batch_of("bits"), words()
+    found = layer(e, batch)
+    check_formula("bits", layer, found, batch, e)
+    assert all((inner.bias is not None) == bias for inner in layer.layers)
+    assert found[0, 0].any().item() == (bias or signed_bits) == (not layer.may_be_zero)
+    assert [tuple(one.shape) for one in BITS().parameters()] == [(D, 32), (D, D), (D, D)]
 
 
 @pytest.mark.parametrize("name", [*MAKERS, "xval zero", "bits zero"])
@@ -175,7 +252,7 @@ def test_gradients_are_there_and_the_same_on_either_way(name, monkeypatch):
     numbers they are zeros, or a process of a distributed run would wait for them.
     """
     zero = {"zero_init": True} if name.endswith("zero") else {}
-    layer, batch = made(name.removesuffix(" zero"), **zero), batch_of(filler=float("nan"))
+    layer, batch = made(name.removesuffix(" zero"), **zero), batch_of(name, filler=float("nan"))
     ways = []
     for compiled in (False, True):
         with monkeypatch.context() as patch:
@@ -199,7 +276,7 @@ def test_it_comes_back_from_its_config_and_rounds_once(name, dtype):
     """The layer in float32 on the same rounded weights and words, then rounded, is the layer in low
     precision within a few roundings. No buffer of floats is there to be rounded.
     """
-    low, batch, e = made(name).to(dtype), batch_of(), words(dtype)
+    low, batch, e = made(name).to(dtype), batch_of(name), words(dtype)
     torch.manual_seed(99)
     high = layers.embedding_from_config(json.loads(json.dumps(low.config())), D)
     assert type(high) is type(low) and high.config() == low.config()
@@ -211,10 +288,13 @@ def test_it_comes_back_from_its_config_and_rounds_once(name, dtype):
     assert not any(buffer.is_floating_point() for buffer in low.buffers())
 
 
-# features that are padded have nothing to learn
-@pytest.mark.parametrize("name", [name for name in MAKERS if name != "fone"])
+# padded features have nothing to learn
+LEARNT = [name for name in MAKERS if name not in (*LEAST, "fone_digits replace")]
+
+
+@pytest.mark.parametrize("name", LEARNT)
 def test_zero_init_changes_nothing_and_learns(name):
-    layer, batch, e = made(name, zero_init=True), batch_of(), words()
+    layer, batch, e = made(name, zero_init=True), batch_of(name), words()
     assert torch.equal(layer(e, batch), e)
     goal = words(seed=5)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)
@@ -227,32 +307,22 @@ def test_zero_init_changes_nothing_and_learns(name):
 
 @pytest.mark.slow
 def test_every_layer_compiles_to_one_graph_for_batches_of_any_size():
-    """Forward and backward, without a break, and compiled once."""
-    # half a second, which a quick run has no use for
-    from torch._dynamo.testing import CompileCounterWithBackend
-
-    alone = [made(name) for name in MAKERS if name not in ("fone", "sum")]  # parts of the others
+    # the others are parts of these, or read other streams
+    skipped = ("fone", "sum", "bits:64", "bits:64 network", "bits:64 reciprocal")
+    alone = [made(name) for name in MAKERS if name not in skipped]
     written = layers.PlaceValueEmbedding(D, zero_init=False, written="lsd")
     every = [*alone, layers.SumEmbedding(alone[:2]), written]
 
-    def embed(e, batch):
-        return torch.stack([layer(e, batch) for layer in every])
-
-    torch.compiler.reset()
-    counter = CompileCounterWithBackend("eager")
-    compiled = torch.compile(embed, fullgraph=True, dynamic=True, backend=counter)
-    parameters = [parameter for layer in every for parameter in layer.parameters()]
-    for rows, length in [(3, 7), (4, 6), (8, 5)]:
+    def inputs(rows, length):
         chosen = torch.arange(rows) % 2
-        batch = {key: stream[chosen, :length] for key, stream in batch_of().items()}
-        e = words()[chosen, :length].requires_grad_()
-        batch["labels"] = batch["input_ids"]
-        both = [one(e, batch) for one in (compiled, embed)]
-        torch.testing.assert_close(*both, rtol=1e-6, atol=1e-6)
-        goal = torch.randn(both[0].shape, generator=torch.Generator().manual_seed(rows))
-        gradients = [torch.autograd.grad((one * goal).sum(), [e, *parameters]) for one in both]
-        torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
-    assert counter.frame_count == 1
+        batch = {key: stream[chosen, :length] for key, stream in batch_of("bits").items()}
+        return words()[chosen, :length], batch | {"labels": batch["input_ids"]}
+
+    check_one_graph(
+        lambda e, batch: [layer(e, batch) for layer in every],
+        [inputs(rows, length) for rows, length in [(3, 7), (4, 6), (8, 5)]],
+        [parameter for layer in every for parameter in layer.parameters()],
+    )
 
 
 def test_values_beyond_float16_are_multiplied_in_float32():
@@ -300,81 +370,162 @@ def test_features_and_digits_are_those_of_numtok(bases, chunk):
     check()
 
 
-@pytest.mark.parametrize("chunk", [None, 5])
-@pytest.mark.parametrize("projection", ["pad", "linear"])
-def test_digits_and_features_embed_alike(chunk, projection):
-    fone = FoNE(8, 4, chunk=chunk)
-    numbers = Numbers.parse(["12345678.9012", "0", "7.5"])
-    digits = dataclasses.replace(fone, compact=True).encode(numbers)["number_digits"]
-    dense, compact = tensor(fone.encode(numbers)["number_fourier"])[None], tensor(digits)[None]
-    torch.manual_seed(0)
-    layer = layers.FoNEEmbedding(40, 8, 4, chunk=chunk, projection=projection)
-    mask, e = torch.tensor([[True, True, True]]), torch.randn(1, 3, 40)
-    found = layer(e, {"number_mask": mask, "number_digits": compact})
-    other = layer(e, {"number_mask": mask, "number_fourier": dense})
-    torch.testing.assert_close(found, other, rtol=0, atol=2e-6)
-    if chunk:  # rows of digits, as a batch holds them, and in chunks, as a file does
-        flat = compact.flatten(2)[..., :12]
-        assert torch.equal(found, layer(e, {"number_mask": mask, "number_digits": flat}))
-
-
-@pytest.mark.parametrize("projection", ["pad", "linear"])
-def test_fone_replaces_the_digits_of_abacus(projection):
+def test_fone_replaces_the_digits_of_abacus():
     """FoNE, section 5, Q3: "the embeddings for each digit (0-9) are replaced with their
-    corresponding Fourier Number Embeddings".
+    corresponding Fourier Number Embeddings"; and the place is added to what the vector now is.
     """
-    torch.manual_seed(0)
-    digits = layers.FoNEDigitEmbedding(D, IDS, projection=projection, combine="replace")
-    batch, e, place = batch_of(), words(), made("place")
+    place, digits = made("place"), made("fone_digits replace")
+    batch, e = batch_of("place"), words()
     at = presence("fone_digits", batch)
-    turns = 2 * math.pi * (batch["input_ids"][at] - 40).double() / 10
-    features = torch.stack([turns.cos(), turns.sin()], 1).float()
-    padded = torch.nn.functional.pad(features, (0, D - 2))
-    replaced = padded if digits.projection is None else digits.projection(features)
-    torch.testing.assert_close(digits(e, batch)[at], replaced)
-    # Abacus: the place is added to what the digit's vector now is
     both = layers.SumEmbedding([place, digits])(e, batch)
-    torch.testing.assert_close(both[at], replaced + (place(e, batch) - e)[at])
-    torch.testing.assert_close(layers.FoNEDigitEmbedding(D, IDS)(e, batch)[at], e[at] + padded)
+    torch.testing.assert_close(both[at], digits(e, batch)[at] + (place(e, batch) - e)[at])
 
 
-# ---- From a file, and errors
+# ---- Bits, words and values
 
 
-@pytest.mark.parametrize("compact", [False, True])
-def test_the_layers_follow_from_the_file(compact):
-    bits, fone = FloatBits(compact=compact), FoNE(5, 4, compact=compact, chunk=5)
-    schema = schema_of(XVal(0.5, 40.0), bits, fone, ExponentBins(50), LogFourier(4))
-    options = {"zero_init": True, "projection": "linear", "depth": 2}
-    layer = layers.embedding_from_schema(schema, 32, **options)
-    wanted = [
-        {"name": "xval", "scale": 0.5, "clip": 40.0, "zero_init": True},
-        {"name": "bits", "compact": compact, "depth": 2},
-        {"name": "fone", "int_digits": 5, "chunk": 5, "compact": compact, "projection": "linear"},
-        {"name": "exponent_bins", "n": 50},
-        {"name": "logfourier", "n_frequencies": 4},
-    ]
-    for one, options in zip(layer.embeddings, wanted, strict=True):
-        assert options.items() <= one.config().items()
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=5))
+def test_bits_words_and_values_invert_each_other(words):
+    exact = torch.tensor(words, dtype=torch.int64)
+    bits = bits_of_words(exact)
+    assert torch.equal(words_of_bits(bits), exact)
+    packed = np.array(words, ">u4").view(np.uint8)
+    assert np.array_equal(bits.numpy(), np.unpackbits(packed).reshape(-1, 32))
+    assert values_of_words(exact).numpy().tobytes() == np.array(words, np.uint32).tobytes()
+
+
+def test_words_are_read_in_any_type_of_integers():
+    layer, few, e = BITS(), torch.arange(7).expand(2, 7), words()
+    batch = {"number_mask": torch.ones(2, 7, dtype=torch.bool), "number_bits": few}
+    assert torch.equal(layer(e, batch | {"number_bits": few.to(torch.int16)}), layer(e, batch))
+
+
+# ---- How long vectors are when training starts
+
+OF_AMPLITUDE = [name for name in MAKERS if name not in ("xval", "quantile bins soft", "sum")]
+EVERY_AMPLITUDE = pytest.mark.parametrize("name", OF_AMPLITUDE)
+STDS = pytest.mark.parametrize("std", [0.02, 0.125, 1.0])
+MANY = tuple(f"{10**exponent:.6g}" for exponent in np.linspace(-3, 5, 120))
+
+
+def in_front_of(layer, std=0.02):
+    """A model whose word vectors have this standard deviation."""
+    torch.manual_seed(1)
+    sizes = {"vocab_size": 60, "n_embd": D, "n_layer": 1, "n_head": 2, "n_positions": len(MANY)}
+    config = GPT2Config(**sizes, initializer_range=std)
+    return NumberModel(GPT2LMHeadModel(config), layer).eval()
+
+
+def length(layer, name):
+    """Root mean square of the norms of what the layer adds, or puts in the words' place, for numbers
+    of many magnitudes.
+    """
+    torch.manual_seed(2)
+    batch = {stream: rows[None] for stream, rows in streams_of(name, MANY).items()}
+    batch["number_mask"] = torch.ones(1, len(MANY), dtype=torch.bool)
+    batch["place_value"] = torch.randint(1, 7, (1, len(MANY)))
+    batch["input_ids"] = torch.randint(40, 50, (1, len(MANY)))
+    with torch.no_grad():
+        vectors = layer(torch.zeros(1, len(MANY), D), batch)
+    return float(vectors.square().sum(-1).mean().sqrt())
+
+
+def of_words(model, name):
+    """The length that a layer's vectors should have."""
+    vectors = model.get_input_embeddings().weight.detach()
+    return max(float(vectors.square().sum(-1).mean().sqrt()), LEAST.get(name, 0.0))
+
+
+@EVERY_AMPLITUDE
+@STDS
+def test_a_number_starts_as_long_as_a_word_once(name, std):
+    """A second model does not change what was trained."""
+    model = in_front_of(made(name), std)
+    before = length(model.embedding, name)
+    assert before == pytest.approx(of_words(model, name), rel=0.15)
+    assert length(in_front_of(model.embedding, std=1.5).embedding, name) == before
+
+
+@EVERY_AMPLITUDE
+def test_an_amplitude_that_is_given_is_kept(name):
+    """1.0 is the published start, whatever the word vectors."""
+    published = length(in_front_of(made(name, amplitude=1.0), std=1.0).embedding, name)
+    assert published == pytest.approx(length(made(name), name))
+    double = in_front_of(made(name, amplitude=2.0)).embedding
+    assert length(double, name) == pytest.approx(2 * published, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", [*OF_AMPLITUDE, "sum"])
+def test_what_is_saved_is_as_long_when_it_is_loaded(name, tmp_path):
+    model = in_front_of(made(name), std=0.3)
+    before = length(model.embedding, name)
+    model.save_pretrained(tmp_path)
+    assert length(NumberModel.from_pretrained(tmp_path).embedding, name) == before
+    resumed = in_front_of(made(name), std=0.02)  # as a Trainer that resumes loads it
+    resumed.load_state_dict(copy.deepcopy(model.state_dict()))
+    assert length(resumed.embedding, name) == before
+
+
+def test_each_part_of_a_sum_is_as_long_as_a_word():
+    names = ("bins", "fone")
+    model = in_front_of(layers.SumEmbedding([made(name) for name in names]), std=0.3)
+    for part, name in zip(model.embedding.embeddings, names, strict=True):
+        assert length(part, name) == pytest.approx(of_words(model, name), rel=0.15)
+
+
+# ---- From a file
 
 
 @pytest.mark.parametrize(
-    ("one", "options", "wanted"),
+    "one",
     [
-        (Digits(places=True), {}, {"name": "place", "max_place": 64, "written": "msd"}),
-        (PlaceValue(max_offset=20), {}, {"max_place": 84, "written": "msd"}),
-        (PlaceValue(), {"max_offset": 100}, {"max_place": 164}),
-        (PlaceValue(order="lsd"), {}, {"written": "lsd"}),
-        (PlaceValue(order="lsd"), {"written": None}, {"written": None}),
-        (BINS[1], {}, {"name": "quantile_bins", "n": 9, "soft": True}),
-        (FloatBits(), {"projection": "linear"}, {"combine": "replace"}),
-        (
-            FloatBits(width=64, reciprocal=True),
-            {"projection": "linear"},
-            {"width": 64, "reciprocal": True, "combine": "add", "projection": "linear"},
-        ),
+        *(FoNE(8, 4, chunk=chunk) for chunk in (None, 5)),
+        *(FloatBits(), FloatBits(width=64), FloatBits(width=64, reciprocal=True)),
     ],
 )
-def test_the_layer_follows_from_the_file(one, options, wanted):
-    layer = layers.embedding_from_schema(schema_of(one), D, **options)
-    assert wanted.items() <= layer.config().items()
+@pytest.mark.parametrize("projection", ["pad", "linear"])
+def test_both_forms_of_a_file_embed_alike(one, projection):
+    torch.manual_seed(0)
+    layer, e = layers.embedding_from_schema(schema_of(one), 136, projection=projection), None
+    found = []
+    for compact in (False, True):
+        streams = rows_of(LITERALS[1:6:2], dataclasses.replace(one, compact=compact))
+        batch = {name: rows[None] for name, rows in streams.items()}
+        batch["number_mask"] = torch.ones(1, 3, dtype=torch.bool)
+        e = torch.randn(1, 3, 136) if e is None else e
+        found.append(layer(e, batch))
+    torch.testing.assert_close(*found, rtol=0, atol=2e-6)
+    if getattr(one, "chunk", None):  # rows of digits, as a batch holds them too
+        flat = batch | {"number_digits": batch["number_digits"].flatten(2)[..., :12]}
+        assert torch.equal(found[1], layer(e, flat))
+
+
+LINEAR = {"projection": "linear"}
+SEVERAL = [XVal(0.5, 40.0), FloatBits(), FoNE(5, 4, compact=True, chunk=5), ExponentBins(50)]
+WANTED = [
+    {"name": "xval", "scale": 0.5, "clip": 40.0, "zero_init": True},
+    {"name": "bits", "compact": False, "depth": 2},
+    {"name": "fone", "int_digits": 5, "chunk": 5, "compact": True, **LINEAR},
+    {"name": "exponent_bins", "n": 50},
+]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "wanted"),
+    [
+        (SEVERAL, {"zero_init": True, "depth": 2, **LINEAR}, WANTED),
+        ([LogFourier(4)], {}, [{"name": "logfourier", "n_frequencies": 4}]),
+        ([Digits(places=True)], {}, [{"name": "place", "max_place": 64, "written": "msd"}]),
+        ([PlaceValue(max_offset=20)], {}, [{"max_place": 84, "written": "msd"}]),
+        ([PlaceValue()], {"max_offset": 100}, [{"max_place": 164}]),
+        ([PlaceValue(order="lsd")], {}, [{"written": "lsd"}]),
+        ([PlaceValue(order="lsd")], {"written": None}, [{"written": None}]),
+        (BINS[1:], {}, [{"name": "quantile_bins", "n": 9, "soft": True}]),
+        ([FloatBits()], LINEAR, [{"combine": "replace"}]),
+        ([FloatBits(width=64, reciprocal=True)], LINEAR, [{"reciprocal": True, "combine": "add"}]),
+    ],
+)
+def test_the_layers_follow_from_the_file(numbers, options, wanted):
+    config = layers.embedding_from_schema(schema_of(*numbers), D, **options).config()
+    for one, some in zip(config.get("embeddings", [config]), wanted, strict=True):
+        assert some.items() <= one.items()

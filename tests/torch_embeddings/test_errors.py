@@ -9,7 +9,7 @@ import torch_models as tiny
 from torch_models import schema_of
 
 import numtok_torch as layers
-from numtok import Digits
+from numtok import Digits, Tokenizer
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import P10, XVal
 
@@ -50,6 +50,12 @@ def embed(layer, width=D, seq=9, batch=None):
     return layer(torch.zeros(3, seq, width), tiny.batch() if batch is None else batch)
 
 
+def rows_of(*size):
+    return layers.start_as_fone(
+        torch.nn.Embedding(*size), Tokenizer.from_pretrained(numbers="digits:3")
+    )
+
+
 SHAPES = [
     (partial(embed, layers.XValEmbedding(D), seq=3), "batch and sequence differ"),
     (partial(embed, layers.XValEmbedding(D), 5), "made for d_model=24"),
@@ -82,6 +88,8 @@ EACH += [layers.QuantileBinsEmbedding(D, 9, soft=soft) for soft in (False, True)
 ERRORS = {
     RepresentationError: [
         *OPTIONS,
+        (lambda: rows_of(20000, 17), "18 features do not fit into rows of 17"),
+        (lambda: rows_of(5, 24), "is not among its 5"),
         (
             lambda: layers.embedding_from_schema(schema_of(XVal()), D, depth=3),
             "none of xval has the option depth",

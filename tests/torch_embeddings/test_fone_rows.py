@@ -10,7 +10,6 @@ from tokenizers import Tokenizer as Plain
 from torch import nn
 
 from numtok import Digits, Tokenizer
-from numtok.errors import RepresentationError
 from numtok_torch import start_as_fone
 
 
@@ -66,15 +65,3 @@ def test_any_vocabulary(tokenizer):
     assert {one: spaced[one] for one in plain} == plain
     assert len(spaced) == len(plain) + sum(f"Ġ{n}" in vocabulary for n in range(1000))
     assert torch.isfinite(embedding.weight).all()
-
-
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [((20000, 17), "18 features do not fit into rows of 17"), ((5, 24), "is not among its 5")],
-)
-def test_an_embedding_that_does_not_fit(size, message, tokenizer):
-    embedding = nn.Embedding(*size)
-    before = embedding.weight.detach().clone()
-    with pytest.raises(RepresentationError, match=message):
-        start_as_fone(embedding, tokenizer)
-    assert torch.equal(embedding.weight, before)

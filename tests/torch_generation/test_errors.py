@@ -47,8 +47,8 @@ def without_head(kind):
 
 def short_model():
     tokenizer = Tokenizer.from_pretrained()
-    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size, n_positions=8)
-    return NumberModel(whole, XValEmbedding(tiny.D), ScalarHead(tiny.D)), tokenizer
+    layers = XValEmbedding(tiny.D), ScalarHead(tiny.D)
+    return torch_generators.model_for(tokenizer, *layers, n_positions=8), tokenizer
 
 
 def spoilt():

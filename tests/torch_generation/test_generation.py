@@ -18,16 +18,18 @@ from torch_generators import (
     PROMPTS,
     WAYS,
     bias_of,
+    model_for,
     scripted,
     setting,
     streams_written,
 )
 
-from numtok import Numbers, Tokenizer
+from numtok import Grammar, NumberFormat, Numbers, Tokenizer
 from numtok.representations import Digits, FoNE, PlaceValue, QuantileBins, XVal
 from numtok.tokenizer.generated_numbers import number_ids
 from numtok.tokenizer.packing import end_token
 from numtok_torch import (
+    Estimate,
     ModelError,
     NumberModel,
     PlaceTracker,
@@ -101,8 +103,9 @@ def as_held(tokenizer, value):
 @pytest.mark.parametrize(
     ("kind", "name", "head"),
     [
-        *(("gpt2", name, None) for name in CASES | COMBINED),
-        *(("gpt2", "xval fone bits", head) for head in HEADS),
+        # bits and digits in their other forms: test_what_is_fed_back_is_what_the_text_says
+        *(("gpt2", name, None) for name in CASES | COMBINED if name not in ("bits", "fone chunks")),
+        *(("gpt2", "xval fone bits", head) for head in HEADS if head != "scalar"),
         *(("llama", name, None) for name in ("place lsd", "all")),
         *((kind, "xval", None) for kind in ("t5", "bart", "mbart", "longt5")),
         *(("t5", "fone", None), ("scaled", "fone", None), ("bart", "p10", None)),
@@ -116,9 +119,8 @@ def test_cached_is_uncached_is_batched(kind, name, head):
     options |= {"details": True}
     found = generate(made, tokenizer, PROMPTS, **options)
     assert generate(made, tokenizer, PROMPTS, use_cache=False, **options) == found
-    # with more and less padding in the batch
-    for size in (1, 3):
-        assert generate(made, tokenizer, PROMPTS, batch_size=size, **options) == found
+    # with less padding in the batch
+    assert generate(made, tokenizer, PROMPTS, batch_size=3, **options) == found
     wanted = {number for ((number,), _) in options["sequence_bias"]}
     assert sum(one in wanted for ids in found.ids for one in ids) >= (4 if made.decodes else 12)
     if name in CASES and kind != "mbart":  # which has a rule of its own for what its decoder reads
@@ -233,7 +235,7 @@ def test_training_and_writing_show_the_same_places(representation, seen_in_quest
     question, answer = "add 4,170,417 and 20.5:", " 437.5525 or -12,600 or 0.0712"
     encoded = tokenizer.encode_batch([question + answer])
     layer = embedding_from_schema(encoded.schema, tiny.D, **options)
-    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
+    made = model_for(tokenizer, layer)
     seen = []
     layer.register_forward_pre_hook(lambda layer, given: seen.append(layer.find(*given)[1]))
     collate = NumberCollator.from_schema(encoded.schema, 0, objective="causal")
@@ -266,18 +268,14 @@ def test_the_tokenizer_of_another_model_is_refused(tmp_path):
         Tokenizer.from_pretrained(trained.source("gpt2"), [QuantileBins(4, edges=edges)])
         for edges in ((0.0, 1.0, 2.0, 3.0, 4.0), (0.0, 10.0, 20.0, 30.0, 40.0))
     )
-    data = NumberDataset(near.encode_batch(["it is 1.5 or 2.5"]))
-    whole = tiny.backbone("gpt2", vocab_size=near.vocab_size)
-    layers = embedding_from_schema(data.schema, tiny.D), head_from_schema(data.schema, tiny.D)
-    made = NumberModel(whole, *layers).eval()
+    made = model_for(near, None, head_from_schema(near.batch_schema(), tiny.D))
     made.save_pretrained(tmp_path)
-    told = NumberModel(whole, None, layers[1], tokenizer=near).eval()
-    for one in (made, NumberModel.from_pretrained(tmp_path), told):
+    for one in (made, NumberModel.from_pretrained(tmp_path)):
         assert len(generate(one, near, ["it is 1.5"], max_new_tokens=2)) == 1
         with pytest.raises(ModelError, match="made for another tokenizer"):
             generate(one, far, ["it is 1.5"])
     with pytest.raises(ModelError, match="made for the data of another tokenizer"):
-        NumberModel(whole, *layers, tokenizer=far)
+        NumberModel(made.backbone, None, made.head, tokenizer=far)
     made.tokenizer_identity = None  # it is meant
     assert len(generate(made, far, ["it is 1.5"], max_new_tokens=2)) == 1
 
@@ -312,21 +310,70 @@ def test_places_follow_their_beam(name):
     assert moved >= 3 and digits >= 50
 
 
-def test_spelled_out_numbers_are_ordinary_tokens():
-    made, tokenizer, _ = setting("p10")
-    sequence = [tokenizer.tokens[f"[NUM:{symbol}]"] for symbol in ("-", "6", "0", "2", "E-1", "6")]
-    script = scripted(tokenizer, "is", sequence)
-    found = generate(made, tokenizer, ["is"], details=True, **script)
-    assert found.ids == [sequence] and found.values == [[-60.2]]
-    assert found.texts[0].startswith("-60.2")
+@pytest.mark.parametrize(
+    ("numbers", "grammar", "text", "values"),
+    [
+        ("p10", None, "-60.2 or 0.5", [-60.2, 0.5]),
+        ("place", Grammar(grouping="_"), "1_234.5 and 7e3", [1234.5, 7000.0]),
+        ("place", Grammar.european(), "1.234,5 and 7e3", [1234.5, 7000.0]),
+    ],
+)
+def test_values_of_spelled_out_numbers_are_those_that_the_grammar_reads(
+    numbers, grammar, text, values
+):
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), numbers, grammar)
+    made = model_for(tokenizer)
+    ids = tokenizer.encode(text).input_ids.tolist()
+    found = generate(made, tokenizer, ["It"], details=True, **scripted(tokenizer, "It", ids))
+    assert (found.ids, found.values, found.texts) == ([ids], [values], [text])
+
+
+@pytest.mark.parametrize("numbers", ["subword", "digits:1,bare"])
+def test_texts_that_are_one_number_of_a_format(numbers):
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), numbers=numbers)
+    made = model_for(tokenizer)
+    number_format, prompts = NumberFormat(-50, 999, step="0.25"), PROMPTS[:2]
+    torch.manual_seed(1)
+    for options in ({}, {"num_beams": 3}, {"do_sample": True, "num_return_sequences": 20}):
+        texts = generate(made, tokenizer, prompts, format=number_format, **options)
+        assert all(number_format.matches(text.removeprefix(" ")) for text in texts), texts
+    assert len(set(texts)) > 10
+    free = generate(made, tokenizer, prompts)
+    assert not any(number_format.matches(text.removeprefix(" ")) for text in free)
+
+
+@pytest.mark.parametrize("name", ["xval", "p10", "mixture"])
+def test_estimates_are_of_the_texts_of_their_prompt(name):
+    """Draw the values, where the head can."""
+    torch.manual_seed(5)
+    made, tokenizer, options = setting(name)
+    options |= {"samples": 9, "coverage": 0.5}
+    if name == "mixture":  # the same tokens each time
+        options["top_k"] = 1
+    found = generate(made, tokenizer, PROMPTS[:2], **options)
+    assert len(found.texts) == 9 * 2 and len(found.estimates) == 2
+    for prompt, estimate in enumerate(found.estimates):
+        values = found.values[9 * prompt : 9 * prompt + 9]
+        firsts = [one[0] for one in values if one and not np.isnan(one[0])]
+        assert estimate.samples == firsts
+        assert name != "mixture" or len(set(firsts)) == 9
+        assert estimate.value == pytest.approx(np.median(firsts))
+        assert estimate.interval == pytest.approx(tuple(np.quantile(firsts, [0.25, 0.75])))
+
+
+def test_what_is_no_number_does_not_count():
+    assert Estimate.of([[1.0, 9.0], [], [np.nan], [3.0]], "mean", 0.9).samples == [1.0, 3.0]
+    assert Estimate.of([[1.0], [3.0], [8.0]], "mean", 0.9).value == 4.0
+    assert Estimate.of([[2.0]], "median", 0.9) == Estimate(2.0, (2.0, 2.0), [2.0])
+    nothing = Estimate.of([[], [np.nan]], "median", 0.9)
+    assert np.isnan([nothing.value, *nothing.interval]).all() and not nothing.samples
 
 
 @pytest.mark.parametrize("kind", ["bert", "metaspace_first", "t5"])
 def test_other_tokenizers(kind):
     """Those whose decoders put spaces: the continuation is what it adds to the prompt."""
     tokenizer = Tokenizer.from_pretrained(trained.source(kind), [XVal()])
-    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
-    made = NumberModel(whole, tiny.embedding("xval"), tiny.head("scalar")).eval()
+    made = model_for(tokenizer, tiny.embedding("xval"), tiny.head("scalar"))
     sequence = [*tokenizer.encode("the nation").input_ids.tolist(), number_ids(tokenizer)[0]]
     script = scripted(tokenizer, "these 5", sequence)
     found = generate(made, tokenizer, ["these 5"], details=True, full_text=True, **script)
@@ -368,8 +415,7 @@ def test_threads():
 
 def test_the_table_of_positions_ends():
     tok = Tokenizer.from_pretrained()
-    whole = tiny.backbone("gpt2", vocab_size=tok.vocab_size, n_positions=8)
-    model = NumberModel(whole, XValEmbedding(tiny.D), ScalarHead(tiny.D))
+    model = model_for(tok, XValEmbedding(tiny.D), ScalarHead(tiny.D), n_positions=8)
     for count, new in ((6, 3), (8, 1)):  # eight positions, and the last token has none
         written = generate(model, tok, [" a" * count], max_new_tokens=50, details=True)
         assert [len(ids) for ids in written.ids] == [new]

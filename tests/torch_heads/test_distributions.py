@@ -113,19 +113,6 @@ def test_two_answers_are_two_peaks():
     assert confidence is not None and confidence.item() == pytest.approx(2 / 3, abs=0.1)
 
 
-@pytest.mark.parametrize(("numbers", "space"), [("xval", "linear"), ("fone:6,4", "asinh")])
-def test_any_representation_can_have_them(numbers, space):
-    schema = numtok.Tokenizer.from_pretrained(numbers=numbers).batch_schema()
-    assert head_from_schema(schema, D, head="quantiles", quantiles=(0.1, 0.9)).config() == {
-        "name": "quantiles",
-        "quantiles": [0.1, 0.9],
-        "scale": 1.0 if space == "linear" else 1e4,
-        "space": space,
-        "layer_norm": None,
-    }
-    assert head_from_schema(schema, D, head="fourier").config()["space"] == space
-
-
 @pytest.mark.parametrize(
     ("numbers", "low", "high"),
     [

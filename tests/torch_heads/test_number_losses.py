@@ -10,14 +10,13 @@ import pytest
 import torch
 import torch_models as tiny
 import trained
-import transformers
 
 from numtok import Tokenizer
 from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Subword
 from numtok_torch import CrossEntropyWith, DigitEntropyLoss, NumberTokenLoss, NumberValueLoss
 from numtok_torch.heads.digit_tokens import DigitTokens
-from numtok_torch.heads.losses import ENTROPY_WEIGHT as WEIGHT
 
+WEIGHT = 0.01  # of the digit entropy loss in its authors' code
 DIGITS = {11 + k: str(k) for k in range(10)}
 POINT, COMMA, POWER, MINUS, WORD = 21, 22, 23, 24, 25
 PLAIN = DigitTokens(DIGITS, (POINT, COMMA), (MINUS,), (POWER,), points=(POINT,))
@@ -168,22 +167,21 @@ def test_groups_follow_from_the_file(representation):
     "make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)]
 )
 def test_names_are_left_out(make):
-    """A phone number without weight costs as if its labels were none, and has no gradient."""
+    """A phone number without weight costs as if its labels were none, also of a causal model, whose
+    states stand one before.
+    """
     loss, labels = make(), torch.tensor([labels_of("call 5551234 it costs 17.50 or 8")])
     counted = torch.ones_like(labels, dtype=torch.bool)
     counted[0, 5:12] = False
-    logits = some_logits(1, labels.shape[1], 30).requires_grad_()
+    logits = some_logits(1, labels.shape[1], 30)
     found = loss(logits, labels, weights=counted)
     torch.testing.assert_close(found, loss(logits, torch.where(counted, labels, -100)))
     assert abs(found.item() - loss(logits, labels).item()) > 1e-3
-    found.backward()
-    assert not logits.grad[0, 5:12].any() and logits.grad[0, 22:27].any()
     assert loss(logits, labels, weights=torch.zeros_like(labels)).item() == 0
-    # of a causal model: the state one before
-    before = torch.cat([torch.full((1, 1), -100), labels], 1)
-    behind = torch.cat([logits.detach(), logits[:, :1].detach()], 1)
-    weights = torch.cat([torch.zeros(1, 1, dtype=torch.bool), counted], 1)
-    torch.testing.assert_close(loss(behind, before, True, weights), found.detach())
+    before = torch.nn.functional.pad(labels, (1, 0), value=-100)
+    behind = torch.cat([logits, logits[:, :1]], 1)
+    weights = torch.nn.functional.pad(counted, (1, 0))
+    torch.testing.assert_close(loss(behind, before, True, weights), found)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "relative"])
@@ -202,7 +200,7 @@ def test_every_label_has_a_finite_loss_and_gradient(text, kind):
 
 def test_a_file_says_which_tokens_are_digits():
     groups = {}
-    for name, representation in SPELLED.items():
+    for name, representation in (SPELLED | {"bare": Digits(1, brackets=False)}).items():
         tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
         schema = tokenizer.batch_schema()
         values = [NumberValueLoss.from_schema(schema), NumberValueLoss.from_tokenizer(tokenizer)]
@@ -212,6 +210,7 @@ def test_a_file_says_which_tokens_are_digits():
         if name == "place":
             assert groups[name] == [{tokenizer.tokens[str(k)]: float(k) for k in range(10)}]
     assert [len(group) for group in groups["digits:3"]] == [10, 100, 1000]
+    assert values[0].tokens.joints == values[0].tokens.points and not values[0].tokens.opens
 
 
 def test_digits_of_a_plain_vocabulary():
@@ -231,24 +230,11 @@ def test_digits_of_a_plain_vocabulary():
 
 
 def test_digit_entropy_is_that_of_the_authors():
-    """The value that ``DEL`` of their train-qwen-deepseek.py gave of these logits, and the formula,
-    digit by digit.
-    """
+    """The value that ``DEL`` of their train-qwen-deepseek.py gave of these logits."""
     text = "w 305.62w7w1234567.w0.001w.5"
-    places = {"305.62": [6, 4, 2, 1.02**-2, 1.02**-3], "7": [2], "1234567": [*range(14, 0, -2)]}
-    places |= {"0.001": [2, 1.02**-2, 1.02**-3, 1.02**-4], "5": [2]}
     logits, labels = some_logits(1, len(text), 30), torch.tensor([labels_of(text)])
     found = DigitEntropyLoss(PLAIN)(logits, labels).item()
     assert WEIGHT * found == pytest.approx(0.01932017132639885, rel=1e-5)
-    weights = [weight for some in places.values() for weight in some]
-    at = [k for k, one in enumerate(text) if one.isdigit()]
-    by_hand = []
-    for k, weight in zip(at, weights, strict=True):
-        z = logits[0, k, 11:21].double()
-        right = torch.arange(10) == int(text[k])
-        cost = -torch.where(right, z.sigmoid(), 1 - z.sigmoid()).log()
-        by_hand.append(weight * (z.softmax(-1) * cost).mean().item())
-    assert found == pytest.approx(np.mean(by_hand), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -294,50 +280,18 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
         assert together({"logits": logits}, torch.full_like(labels, -100)) == 0
 
 
-def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
-    """With a vocabulary that is padded to a multiple of 64, and steps of two batches."""
-    tokenizer = trained.stock("gpt2")
-    size = 64 * (len(tokenizer) // 64 + 1)
-    assert size > len(tokenizer)
-    torch.manual_seed(0)
-    model = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(vocab_size=size, n_embd=32, n_layer=1, n_head=2, n_positions=64)
-    )
-    rows = [tokenizer(f"{k} and 5 are {k + 5}.")["input_ids"][:6] for k in range(10, 26)]
-    data = [{"input_ids": row, "labels": row} for row in rows]
-    losses = [kind.from_tokenizer(tokenizer) for kind in (NumberTokenLoss, NumberValueLoss)]
-    entropy = DigitEntropyLoss.from_tokenizer(tokenizer)
-    trainer = transformers.Trainer(
-        model,
-        tiny.arguments(tmp_path, max_steps=12, learning_rate=1e-2, gradient_accumulation_steps=2),
-        train_dataset=data,
-        compute_loss_func=CrossEntropyWith([*losses, entropy], [0.3, 0.3, WEIGHT]),
-    )
-    trainer.train()
-    told = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    assert np.isfinite(told).all() and told[-1] < 0.7 * told[0]
-
-
 @pytest.mark.slow
 def test_every_loss_compiles_to_one_graph_for_any_number_of_tokens():
     brackets = DigitTokens(DIGITS, joints=(POINT,), opens=(COMMA,), closes=(POWER,))
     again = NumberTokenLoss(PLAIN.groups(), "mse", reweigh=True)
-    every = [
-        NumberTokenLoss(PLAIN.groups()),
-        again,
-        NumberValueLoss(brackets),
-        DigitEntropyLoss(PLAIN),
-    ]
+    every = [NumberTokenLoss(PLAIN.groups()), again, NumberValueLoss(brackets)]
+    every.append(DigitEntropyLoss(PLAIN))
 
-    def run(logits, labels):
-        return [loss(logits, labels, causal=True) for loss in every]
+    def inputs(rows):
+        labels = torch.randint(8, 25, (rows, 8), generator=torch.Generator().manual_seed(rows))
+        return some_logits(rows, 8, 30, seed=rows), labels
 
-    torch.compiler.reset()
-    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend="eager")
-    for rows in (7, 11):
-        generator = torch.Generator().manual_seed(rows)
-        labels = torch.randint(8, 25, (rows, 8), generator=generator)
-        logits = some_logits(rows, 8, 30, seed=rows).requires_grad_()
-        both = [one(logits, labels) for one in (compiled, run)]
-        torch.testing.assert_close(*both)
-        torch.testing.assert_close(*[torch.autograd.grad(sum(one), logits) for one in both])
+    tiny.check_one_graph(
+        lambda logits, labels: [loss(logits, labels, causal=True) for loss in every],
+        [inputs(rows) for rows in (7, 11)],
+    )
