@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from numtok.numbers.to_text import in_marks_of
 from numtok.representations import NUM, Representation, SingleToken, SpelledOut, from_dict
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
+from numtok.tokenizer.encoder import TextEngines
 from numtok.tokenizer.layout import conform, to_number_layout
 from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
 from numtok.tokenizer.token_texts import contents_of, is_lossless
@@ -67,25 +68,7 @@ class NumberSpans(NamedTuple):
     spaced: Mask
 
 
-def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None) -> TokenBytes:
-    """Return the bytes of every token of a byte-level tokenizer; ids without a token are empty.
-    Those of ``symbols`` have this text.
-    """
-    contents = contents_of(config) | {k: one.encode() for k, one in (symbols or {}).items()}
-    lengths = np.zeros(max(contents) + 2, np.int64)
-    for number, content in contents.items():
-        lengths[number + 1] = len(content)
-    values = b"".join(contents.get(number, b"") for number in range(max(contents) + 1))
-    return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
-
-
-class AsNumpy(Protocol):
-    """A value that numpy converts to an array, such as a tensor."""
-
-    def __array__(self) -> npt.NDArray[Any]: ...
-
-
-TokenIds: TypeAlias = Iterable[int] | AsNumpy
+TokenIds: TypeAlias = Iterable[int] | npt.ArrayLike
 Join: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]  # texts, and numbers between them
 
 
@@ -196,8 +179,8 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
 
 
 class Decoder:
-    """Reads ids back, with the grammar's decimal mark; ``engine`` makes the engine that decodes what
-    is not byte-level, when it is needed.
+    """Reads ids back, with the grammar's decimal mark; of the ``engines``, the one of the complete
+    tokenizer decodes what is not byte-level.
 
     Numbers that are tokens of the text are decoded as text is; where in ids they stand is read by
     the grammar (:class:`~numtok.tokenizer.numbers_in_text.TextReader`).
@@ -210,10 +193,10 @@ class Decoder:
         tokens: Mapping[str, int],
         spelling: Spelling | None,
         grammar: Grammar,
-        engine: Callable[[], TokenizersEngine],
+        engines: TextEngines,
     ) -> None:
         self._config, self._representations = config, tuple(representations)
-        self._spelling, self._engine, self._grammar = spelling, engine, grammar
+        self._spelling, self._engines, self._grammar = spelling, engines, grammar
         self._first_ids = first_ids(tokens, spelling)
         self._is_lossless = is_lossless(config)
         self._reader: TextReader | None = None
@@ -297,9 +280,9 @@ class Decoder:
             )
         return first.decode(read_symbols(ids, positions, self._spelling))
 
-    def decoded_apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
-        """Return the spans that the source decodes to other text than theirs, as
-        :meth:`numtok.Tokenizer.decoded_apart` does.
+    def apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
+        """Return (first token, end, text) of ids that the source decodes to other text than theirs;
+        None unless numbers are tokens of the text.
         """
         return None if self._reader is None else self._reader.apart(ids).spans()
 
@@ -311,7 +294,7 @@ class Decoder:
         positions, stops, texts, _ = reader.apart(ids)
         rows = TokenRows(ids, offsets, 0, 0)
         spans = NumberSpans(positions, stops, np.zeros(len(positions), np.bool_))
-        return str(by_tokenizers(self._engine(), rows, spans, texts, self.join)[0].as_py())
+        return str(by_tokenizers(self._engines.whole, rows, spans, texts, self.join)[0].as_py())
 
     def _number_positions(self, ids: Ids) -> Ints:
         return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
@@ -384,7 +367,7 @@ class Decoder:
         rows, spans = TokenRows(ids, offsets, *frame), NumberSpans(positions, stops, spaced)
         if self._is_lossless:
             return byte_level(self._token_bytes, rows, spans, number_texts)
-        return by_tokenizers(self._engine(), rows, spans, number_texts, join or self.join)
+        return by_tokenizers(self._engines.whole, rows, spans, number_texts, join or self.join)
 
     def join(self, texts: Sequence[str], numbers: Sequence[str]) -> str:
         """Return texts with a number between each two, and the spaces before numbers that the
@@ -397,14 +380,19 @@ class Decoder:
     @functools.cached_property
     def _spaces(self) -> NumberSpaces | None:
         """None where tokens tell whether a space stands before a number."""
-        if self._is_lossless or not self._engine().drops_spaces:
+        if self._is_lossless or not self._engines.whole.drops_spaces:
             return None
         carries_sign = all(one.carries_sign for one in self._representations)
         return NumberSpaces(self._grammar, carries_sign)
 
     @functools.cached_property
     def _token_bytes(self) -> TokenBytes:
-        return token_bytes(self._config, self._symbols)
+        """Of a byte-level tokenizer; ids without a token are empty."""
+        contents = contents_of(self._config)
+        contents |= {id: text.encode() for id, text in self._symbols.items()}
+        by_id = [contents.get(id, b"") for id in range(max(contents) + 1)]
+        offsets = memory.offsets_of(np.fromiter(map(len, by_id), np.int64, len(by_id)))
+        return TokenBytes(np.frombuffer(b"".join(by_id), np.uint8), offsets)
 
 
 def canonical(values: Sequence[Any]) -> pa.LargeStringArray:

@@ -148,7 +148,9 @@ def spelled(
         positions = ((position - len(before), text) for position, _, text in numbers)
         return {position: text for position, text in positions if position >= 0}
     begins = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
-    texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), begins))
+    texts = in_marks_of(
+        tokenizer.grammar, tokenizer.decoder.read_spelled(ids.astype(np.int32), begins)
+    )
     return dict(zip(begins.tolist(), map(str, texts.to_pylist()), strict=True))
 
 
