@@ -349,7 +349,7 @@ def offset_mapping(
     if not (state.one_token or state.numbers_stay):
         return None
     rows = TextRows.of(texts)
-    numbers = state.numtok.selector.numbers(rows, parse_special=True)
+    numbers = state.numtok.selector.select(rows, parse_special=True).numbers
     if state.numbers_stay:
         numbers = numbers.select(np.empty(0, np.int64))
     _, slots, _ = state.numtok.encode_numbers(numbers)

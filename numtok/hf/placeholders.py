@@ -19,7 +19,7 @@ from numtok.arrays import memory
 from numtok.engines.config import ordinary_token
 from numtok.engines.engine import Slots
 from numtok.engines.hf_tokenizers import load
-from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
+from numtok.engines.private_use import unused, used_in, used_in_tokens
 from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM
@@ -27,12 +27,12 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
 
-MOST_CACHED = 2  # copies of a tokenizer, each with other placeholders
 MOST_REMEMBERED = 1 << 14  # numbers of short texts
 
 
 class Placeholders:
-    """The copy of a tokenizer that knows placeholders.
+    """The copy of a tokenizer that knows placeholders, which do not occur in the texts that were
+    there when it was made. InputError if these use nearly every private-use character.
 
     Attributes:
         tokenizer: the ``tokenizers.Tokenizer``.
@@ -47,7 +47,8 @@ class Placeholders:
             it stays.
     """
 
-    def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
+    def __init__(self, numtok: Tokenizer, texts: Sequence[str]) -> None:
+        used = used_in("".join(text for text in texts if not text.isascii()))
         own, spaced = numtok.own_tokens, _spaced(numtok)
         symbols = {content: id for content, id in numtok.tokens.items() if content not in own}
         replaced = {content: id for content, id in own.items() if content not in spaced} | symbols
@@ -127,21 +128,6 @@ def _entries(
         ordinary_token(numtok.vocab_size + k, placeholder_of[content])
         for k, content in enumerate(symbols)
     ]
-
-
-def placeholders_for(
-    cached: list[Placeholders], numtok: Tokenizer, texts: Sequence[str]
-) -> Placeholders:
-    """Return placeholders that do not occur in the texts; ``cached`` keeps the last ones made.
-    InputError if the texts use nearly every private-use character.
-    """
-    for placeholders in cached:
-        if not placeholders.occur_in(texts):
-            return placeholders
-    cached[MOST_CACHED - 1 :] = []
-    used = used_in("".join(text for text in texts if not text.isascii()))
-    cached.insert(0, Placeholders(numtok, used))
-    return cached[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ the noise is 1e-2, and tokens themselves differ with and without a cache.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -276,12 +277,6 @@ class DecodeStream:
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._known = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
-        # tokens of numbers, and those that begin one; None before the first id
-        self._symbols: tuple[set[int], set[int]] | None = None
-        self._byte_ids: set[int | None] | None = None  # None before the first id
-        # WordPiece: tokens with digits or of numbers, and those with a space before them; None until
-        # they are asked for
-        self._words: tuple[set[int], set[int]] | None = None
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
         """Return the text that is settled by one more id, or several; None if there is none.
@@ -294,7 +289,7 @@ class DecodeStream:
         """
         inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
         more = [id] if isinstance(id, int) else list(id)
-        if not _value_ids(inner).isdisjoint(more):
+        if not _kinds_of_tokens(inner).values.isdisjoint(more):
             has_value = number_value is not None
             if self._has_values not in (None, has_value):
                 raise InputError(
@@ -326,7 +321,7 @@ class DecodeStream:
         """Return the text of the first ``count`` ids."""
         ids, values = self._ids[:count], None
         if self._has_values:
-            numbers = _value_ids(getattr(tokenizer, "numtok", tokenizer))
+            numbers = _kinds_of_tokens(getattr(tokenizer, "numtok", tokenizer)).values
             values = [self._values[at] for at, one in enumerate(ids) if one in numbers]
         if not isinstance(tokenizer, Tokenizer):
             options = {"skip_special_tokens": self.skip_special_tokens, "number_value": values}
@@ -342,13 +337,11 @@ class DecodeStream:
             return False
         if not first.marks_begin:
             return not is_lossless(tokenizer.config) and self._is_in_word_of_digits(tokenizer)
-        if self._symbols is None:
-            self._symbols = set(tokenizer.tokens.values()), set(number_ids(tokenizer))
-        symbols, begins = self._symbols
+        kinds = _kinds_of_tokens(tokenizer)
         for run, symbol in enumerate(reversed(self._ids), 1):
-            if symbol not in symbols or symbol == tokenizer.tokens.get(END_NUM):
+            if symbol not in kinds.symbols or symbol == tokenizer.tokens.get(END_NUM):
                 return False
-            if symbol in begins and run < (first.length or math.inf):
+            if symbol in kinds.begins and run < (first.length or math.inf):
                 return True
         return False
 
@@ -356,9 +349,7 @@ class DecodeStream:
         """Whether the last word holds digits that WordPiece decodes with spaces between them unless they
         are a number: ``- 1 5``, ``-15``. Any token up to the next space may decide that.
         """
-        if self._words is None:
-            self._words = _words_of_digits(tokenizer)
-        digits, spaced = self._words
+        digits, spaced = _words_of_digits(tokenizer)
         last = next((id for id in reversed(self._ids) if id in digits or id in spaced), None)
         return last in digits
 
@@ -366,18 +357,27 @@ class DecodeStream:
         """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
         changes the text of all that it stands in a row with.
         """
-        if self._byte_ids is None:
-            vocab = vocabulary_of(tokenizer.config)
-            self._byte_ids = {vocab.get(f"<0x{byte:02X}>") for byte in range(256)}
-        return bool(self._ids) and self._ids[-1] in self._byte_ids
+        return bool(self._ids) and self._ids[-1] in _kinds_of_tokens(tokenizer).bytes
 
 
-def _value_ids(tokenizer: Tokenizer) -> set[int]:
-    """Return the ids of numbers that are one token."""
-    single = isinstance(tokenizer.representations[0], SingleToken)
-    return set(number_ids(tokenizer)) if single else set()
+class _KindsOfTokens(NamedTuple):
+    """Ids of a tokenizer that a stream of text tells from others."""
+
+    symbols: set[int]  # of all that numbers are made of
+    begins: set[int]  # of those that begin one
+    values: set[int]  # of numbers that are one token
+    bytes: set[int | None]
 
 
+@functools.lru_cache(maxsize=2)  # asked for at every token
+def _kinds_of_tokens(tokenizer: Tokenizer) -> _KindsOfTokens:
+    begins, vocabulary = set(number_ids(tokenizer)), vocabulary_of(tokenizer.config)
+    values = begins if isinstance(tokenizer.representations[0], SingleToken) else set()
+    of_bytes = {vocabulary.get(f"<0x{byte:02X}>") for byte in range(256)}
+    return _KindsOfTokens(set(tokenizer.tokens.values()), begins, values, of_bytes)
+
+
+@functools.lru_cache(maxsize=2)
 def _words_of_digits(tokenizer: Tokenizer) -> tuple[set[int], set[int]]:
     """Return the ids of tokens with digits or of numbers, and of those with a space before them; none of
     the former where symbols of numbers stand without spaces anyway.

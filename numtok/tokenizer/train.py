@@ -26,10 +26,11 @@ import pyarrow as pa
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.config import TOKENIZER_FILE
 from numtok.engines.hf_tokenizers import complete_library
-from numtok.errors import InputError, OutputError, TokenizerError
+from numtok.errors import InputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.scan import scan
+from numtok.tokenizer.saving import refuse_to_replace
 
 END_OF_TEXT = "<|endoftext|>"
 SMALLEST = 257  # every byte and END_OF_TEXT
@@ -94,12 +95,8 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
     """Write ``tokenizer.json`` into ``folder``, compactly; returns its path. Beside it goes the
     ``tokenizer_config.json`` that tells transformers the end token.
     """
+    refuse_to_replace(folder, overwrite)
     path = Path(folder) / TOKENIZER_FILE
-    if path.exists() and not overwrite:
-        raise OutputError(
-            f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
-            " (--overwrite)"
-        )
     stock = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
     write_file(path.with_name("tokenizer_config.json"), json.dumps(stock, indent=2) + "\n")
