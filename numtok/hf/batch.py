@@ -34,9 +34,8 @@ from numtok.hf.general import (
 from numtok.hf.streams import add_to_encoding, as_numpy, warn_missing_streams
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
-from numtok.tokenizer import schema
 from numtok.tokenizer.encoder import cores
-from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.layout import to_token_layout
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
 LARGE = 1 << 19  # characters to encode before the engine is made, which takes a second
@@ -176,7 +175,7 @@ def encode_flat(
             return None
         columns["offset_mapping"] = np.zeros((placement.size, 2), np.int64)
         columns["offset_mapping"][placement.target] = mapping[placement.source]
-    made = _streams(state.numtok, batch, offsets, placement) if with_streams else {}
+    made = _streams(batch, placement) if with_streams else {}
     return Flat(columns, made, placement.edges)
 
 
@@ -294,27 +293,14 @@ def _columns(
     return columns
 
 
-def _streams(
-    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, placement: Placement
-) -> dict[str, Array]:
-    """Return the streams."""
-    _, _, positions = schema.number_positions(batch)
-    moved = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
-    moved[placement.source] = placement.target
-    target = moved[positions]
-    # of numbers that begin in one token, as text may have them, the first
-    there = (target >= 0) & (np.diff(positions, prepend=-1) > 0)
-    mask = np.zeros(placement.size, np.bool_)
-    mask[target[there]] = True
-    flat, known = {NUMBER_MASK.name: mask}, streams()
-    for name in batch.schema.names:
-        if name in ("input_ids", "number_index"):
-            continue
-        values = as_numpy(memory.flat(batch.column(name))[0])
-        per_token = name in numtok.per_token_columns
-        to, own = (placement.target, placement.source) if per_token else (target[there], there)
+def _streams(batch: pa.RecordBatch, placement: Placement) -> dict[str, Array]:
+    """Return the streams, which token layout has at every token."""
+    flat, known = {}, {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
+    tokens = to_token_layout(batch)
+    for name in tokens.schema.names[1:]:  # the first are the ids
+        values = as_numpy(memory.flat(tokens.column(name))[0])
         flat[name] = neutral(known[name][0], placement.size, values)
-        flat[name][to] = values[own]
+        flat[name][placement.target] = values[placement.source]
     return flat
 
 

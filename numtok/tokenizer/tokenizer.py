@@ -19,7 +19,13 @@ from numtok.engines.engine import Engine, Slots
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, SpelledOut, Subword, representations_of
+from numtok.representations import (
+    Representation,
+    SpelledOut,
+    Subword,
+    from_dict,
+    representations_of,
+)
 from numtok.representations.parse import Representations, set_for_all
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.advice import advise_bare
@@ -143,7 +149,7 @@ class Tokenizer:
 
         The engine is made when it is first needed.
         """
-        numbers = saving.saved_representations(settings)
+        numbers = [*map(from_dict, settings["numbers"])]
         rules = Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"]
         return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
@@ -246,7 +252,7 @@ class Tokenizer:
         """
         if metadata["tokenizer"] == self.fingerprint:
             return True
-        numbers = saving.saved_representations(metadata)  # files of format 1 tell the form apart
+        numbers = [*map(from_dict, metadata["numbers"])]  # files of format 1 tell the form apart
         return metadata["tokenizer"] == saving.fingerprint_of(
             self.config, numbers, self.grammar, self.leading_space, with_form=True
         ) and set_for_all(numbers, compact=False) == set_for_all(

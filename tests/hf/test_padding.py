@@ -65,8 +65,6 @@ def test_words_of_64_bits():
 
 # The collators of transformers
 
-PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
-
 
 def collators(tok):
     # random words are drawn from all there are, so they would differ
@@ -91,12 +89,14 @@ def features_of(tok, texts, labelled, **options):
     "name", ["padding", "token classification", "sequences", "causal", "masked"]
 )
 def test_collators_without_numbers(name):
+    texts = ["a few words", "the number of things is not known", "[NUM]"]
     labelled, masked = name in ("token classification", "sequences"), name == "masked"
-    batches = []
-    for tok in (ours("bert"), source("bert")):
-        rows = features_of(tok, PLAIN, labelled, return_special_tokens_mask=masked)
-        batches.append(dict(collators(tok)[name](rows)))
-    same(*batches)
+
+    def batch(tok):
+        rows = features_of(tok, texts, labelled, return_special_tokens_mask=masked)
+        return dict(collators(tok)[name](rows))
+
+    same(batch(ours("bert")), batch(source("bert")))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -23,8 +23,6 @@ from numtok.hf import tokenizer as hf
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Digits, FoNE, Subword, XVal
 
-KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
-
 
 @pytest.mark.parametrize(
     ("kind", "settings"),
@@ -34,6 +32,8 @@ KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
 def test_saved_and_loaded(kind, settings, tmp_path):
     tok = build_ours(kind, **SETTINGS[settings])
     tok.save_pretrained(tmp_path)
+    code = [path.name for path in tmp_path.iterdir() if path.suffix not in (".json", ".jinja")]
+    assert code == ["numtok_tokenizer.py"]
     for read in (hf.NumberTokenizer.from_pretrained, AutoTokenizer.from_pretrained):
         loaded = read(str(tmp_path))
         checks.check_same_tokenizer(tok, loaded, TEXTS)
@@ -47,20 +47,6 @@ def test_saved_and_loaded(kind, settings, tmp_path):
     assert core.fingerprint == tok.numtok.fingerprint
     ids = core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist()
     assert ids == tok(TEXTS[0])["input_ids"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_saved(kind, tmp_path):
-    """JSON, a template, and one line of Python."""
-    ours(kind).save_pretrained(tmp_path)
-    files = {path.name: path for path in tmp_path.iterdir()}
-    assert files.keys() >= {"tokenizer.json", "tokenizer_config.json", "numtok.json"}
-    assert {path.suffix for path in files.values()} <= {".json", ".py", ".jinja"}
-    (code,) = (path.read_text() for path in files.values() if path.suffix == ".py")
-    (line,) = (line for line in code.splitlines() if line and not line.startswith("#"))
-    assert line.startswith("from numtok.hf import NumberTokenizer")
-    configured = json.loads(files["tokenizer_config.json"].read_text())
-    assert "AutoTokenizer" in configured["auto_map"] and "Fast" not in configured["tokenizer_class"]
 
 
 def test_loading_with_other_settings(tmp_path):
@@ -147,7 +133,7 @@ def test_new_process(tmp_path):
     for text, found in zip(
         TEXTS, pickle.loads((tmp_path / "found.pickle").read_bytes()), strict=True
     ):
-        same(found, pickle.loads(pickle.dumps(call(text))), text)  # encodings and all
+        same(found, pickle.loads(pickle.dumps(call(text))))  # encodings and all
 
 
 def test_without_numtok_nothing_reads_other_ids(tmp_path):
