@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 import hf_checks as checks
 import hf_number_checks as number_checks
 from hf_cases import KINDS, build_ours, build_source, ours, source
-from hf_compare import same
+from hf_compare import FLAGS, compare, same
 from hf_oracle import Oracle
 from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerFast
@@ -92,7 +92,18 @@ def test_added_tokens(kind, addition):
         now = Oracle(stock_without_numbers(tok, kind), tok.numtok)
         return [now.strip_numbers(piece) for piece in PIECES]
 
-    checks.check_added_tokens(tok, stock, ADDITIONS[addition], texts_now)
+    compare(tok, stock, ADDITIONS[addition], "add")
+    assert len(tok) == len(stock) and tok.get_vocab() == stock.get_vocab()
+    assert checks.added_tokens(tok) == checks.added_tokens(stock)
+    for name in (*checks.NAMES[:4], "pad_token_id", "mask_token_id"):
+        compare(tok, stock, lambda one: getattr(one, name), name)
+    compare(tok, stock, ADDITIONS[addition], "add again")
+    flags = {"return_offsets_mapping": True, "return_special_tokens_mask": True}
+    for text in texts_now():
+        checks.check_call(tok, stock, text, **flags)
+        for options in FLAGS:
+            compare(tok, stock, lambda one: one.decode(one(text)["input_ids"], **options), text)
+        checks.check_same_ids_as_core(tok, [text])
     reference = Oracle(stock_without_numbers(tok, kind), tok.numtok)
     for text in ("<9> 5 zyx 7<9>8", "5 new word -3", "<left 3>  4 <special 4>5<extra 6>"):
         number_checks.check_numbers(tok, reference, text, return_offsets_mapping=True)

@@ -104,11 +104,6 @@ def said_by(role, texts):
 
 ROWS = {
     "SFT packed": {"text": [a + b for a, b in zip(ASKED, RIGHT, strict=True)]},
-    "SFT chat": {
-        "messages": [
-            a + b for a, b in zip(said_by("user", ASKED), said_by("assistant", RIGHT), strict=True)
-        ]
-    },
     "DPO plain": {"prompt": ASKED, "chosen": RIGHT, "rejected": WRONG},
     "DPO chat": {
         "prompt": said_by("user", ASKED),
@@ -135,7 +130,6 @@ def model(tokenizer):
     [
         ("SFT packed", PlaceValue()),
         ("SFT packed", XVal()),
-        pytest.param("SFT chat", P10(), marks=pytest.mark.slow),
         ("DPO chat", PlaceValue()),
         ("DPO plain", XVal()),
     ],

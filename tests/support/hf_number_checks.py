@@ -4,16 +4,11 @@ raises AssertionError if ``tok`` does otherwise.
 The oracle is :class:`hf_oracle.Oracle`.
 """
 
-import math
-
 import numpy as np
 import tokenizers
 import torch
 import transformers
 from hf_compare import ENCODING, FLAGS, attributes, outcome, same
-from hf_oracle import NEUTRAL
-
-import numtok
 
 
 def check_numbers(tok, oracle, text, text_pair=None, sides=None, **options):
@@ -88,43 +83,6 @@ def same_row(encoding, row):
             assert getattr(encoding, name) == getattr(row, name), name
     for ours, theirs, number in zip(encoding.offsets, row.offsets, row.numbers, strict=True):
         assert ours == theirs or (number and theirs[0] <= ours[0] <= ours[1] <= theirs[1])
-
-
-def check_surfaces(tok, oracle, text):
-    """The offsets of each number token are the number's, whatever the normalizer does: the text
-    there reads as its value.
-    """
-    got = tok(text, return_numbers=True, return_offsets_mapping=True)
-    marked = [k for k, one in enumerate(got["number_mask"]) if one]
-    for k, place in zip(marked, oracle.places([text])[0], strict=True):
-        start, stop = got["offset_mapping"][k]
-        surface = text[start:stop].strip(" ")
-        assert stop == place.stop and surface == text[place.start : place.stop]
-        value = numtok.Numbers.parse([surface]).to_float64()[0]
-        assert got["number_value"][k] == value or math.isinf(value)
-
-
-def check_number_padding(tok, oracle, texts, side, **options):
-    """``pad`` pads every stream as it pads the ids, and gives what padding within the call gives."""
-    flags = {"return_numbers": True, "return_special_tokens_mask": True}
-    names = ("input_ids", "attention_mask")
-    with attributes(tok, {"padding_side": side}):
-        features = [tok(text, **flags) for text in texts]
-        padded = tok.pad(features, **options)
-        bare = tok.pad([{key: one[key] for key in names} for one in features], **options)
-    expected = [oracle.call(text).rows[0] for text in texts]
-    width = len(bare["input_ids"][0])
-    for name in ["number_value", "number_mask", *oracle.extra_streams()]:
-        for ours, row in zip(padded[name], expected, strict=True):
-            stream = row.stream(name)
-            shape = next((np.asarray(one).shape for one in stream), ())
-            filling = [np.full(shape, NEUTRAL.get(name, 0))] * (width - len(stream))
-            same_stream(ours, filling + stream if side == "left" else stream + filling)
-    for name in names:
-        same(padded[name], bare[name])
-    if "return_tensors" in options:
-        dtypes = [str(padded[name].dtype) for name in ("number_value", "number_mask")]
-        assert [one.removeprefix("torch.") for one in dtypes] == ["float64", "bool"]
 
 
 def check_number_decode(tok, oracle, texts):

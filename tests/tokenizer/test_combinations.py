@@ -376,7 +376,7 @@ def test_spaces(numbers, source, length, wiki_texts, request):
     in context.
     """
     auto, separate = (
-        measure(wiki_texts[:15], request.getfixturevalue(source), parse(numbers), mode)
+        measure(wiki_texts[:6], request.getfixturevalue(source), parse(numbers), mode)
         for mode in ("auto", "separate")
     )
     spread = 0.4 if numbers == "place" else 0.02

@@ -2,8 +2,9 @@
 
 import pytest
 import trained
+from effort import examples
 from hostile import texts
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
 
@@ -46,6 +47,7 @@ def tokenizer(kind, grammar, representation):
     return Tokenizer(trained.config(kind), representation, GRAMMARS[grammar])
 
 
+@settings(max_examples=examples(40))
 @given(
     st.sampled_from(["gpt2", "t5", "llama3"]),
     st.integers(0, len(GRAMMARS) - 1),
@@ -69,6 +71,7 @@ def test_found_as_in_many_texts(kind, grammar, representation, text, special):
     assert set(places) <= {(start, stop) for start, stop, _ in found}
 
 
+@settings(max_examples=examples(40))
 @given(st.integers(0, len(SPELLED) - 1), st.integers(0, len(GRAMMARS) - 1), texts)
 @example(0, 3, "(1,234.5) -5 +7.e3 \u22125 １２ 1_000 .5E-05 007")
 @example(2, 0, "-1,234,567.8901e-1000 12345.6789")

@@ -45,12 +45,15 @@ REPRESENTATIONS = {
     "bare digits": Digits(1, brackets=False),
     "numerologic": NumeroLogic(),
 }
+COSTLY = ["fp15", "numerologic"]
+QUICK = [one for one in REPRESENTATIONS if one not in COSTLY]
 
 
 @pytest.mark.parametrize(
     ("kind", "grammar", "name"),
     [
-        *itertools.product(["gpt2"], GRAMMARS, REPRESENTATIONS),
+        *itertools.product(["gpt2"], GRAMMARS, QUICK),
+        *itertools.product(["gpt2"], ["prose", "swiss", "plain"], COSTLY),
         *itertools.product(["bert", "t5"], ["prose"], ["xval", "p10", "place"]),
     ],
 )
