@@ -68,6 +68,16 @@ class NumberSpans(NamedTuple):
     spaced: Mask
 
 
+def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None) -> TokenBytes:
+    """Return the bytes of every token of a byte-level tokenizer; ids without a token are empty.
+    Those of ``symbols`` have this text.
+    """
+    contents = contents_of(config) | {k: one.encode() for k, one in (symbols or {}).items()}
+    by_id = [contents.get(id, b"") for id in range(max(contents) + 1)]
+    offsets = memory.offsets_of(np.fromiter(map(len, by_id), np.int64, len(by_id)))
+    return TokenBytes(np.frombuffer(b"".join(by_id), np.uint8), offsets)
+
+
 TokenIds: TypeAlias = Iterable[int] | npt.ArrayLike
 Join: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]  # texts, and numbers between them
 
@@ -387,12 +397,7 @@ class Decoder:
 
     @functools.cached_property
     def _token_bytes(self) -> TokenBytes:
-        """Of a byte-level tokenizer; ids without a token are empty."""
-        contents = contents_of(self._config)
-        contents |= {id: text.encode() for id, text in self._symbols.items()}
-        by_id = [contents.get(id, b"") for id in range(max(contents) + 1)]
-        offsets = memory.offsets_of(np.fromiter(map(len, by_id), np.int64, len(by_id)))
-        return TokenBytes(np.frombuffer(b"".join(by_id), np.uint8), offsets)
+        return token_bytes(self._config, self._symbols)
 
 
 def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
