@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +78,13 @@ def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None
     return TokenBytes(np.frombuffer(b"".join(by_id), np.uint8), offsets)
 
 
-TokenIds: TypeAlias = Iterable[int] | npt.ArrayLike
+class AsNumpy(Protocol):
+    """A value that numpy converts to an array, such as a tensor."""
+
+    def __array__(self) -> npt.NDArray[Any]: ...
+
+
+TokenIds: TypeAlias = Iterable[int] | AsNumpy
 Join: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]  # texts, and numbers between them
 
 
