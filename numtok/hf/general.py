@@ -29,11 +29,11 @@ from numtok.hf.placeholders import (
 from numtok.hf.streams import (
     NumberStreams,
     add_to_encoding,
-    stream_of_symbols,
     warn_missing_streams,
 )
 from numtok.numbers.extract import SHORT_TEXT
 from numtok.numbers.numbers import Numbers
+from numtok.tokenizer.vocabulary import symbol_columns
 
 Ints = npt.NDArray[np.int64]
 
@@ -211,14 +211,15 @@ class NumberBackend:
         state = self._state
         if state.numbers_stay:
             if self._with_streams:
-                self.streams = NumberStreams(numbers, {})
+                self.streams = NumberStreams(numbers, {}, {}, np.arange(len(numbers) + 1))
             return replace_numbers(texts, numbers, None)
         if state.one_token and not self._with_streams:
             return replace_numbers(texts, numbers, [placeholders.number] * len(numbers))
         columns, slots, spelled = state.numtok.encode_numbers(numbers)
         if self._with_streams:
-            per_symbol = stream_of_symbols(state.numtok, slots, spelled)
-            self.streams = NumberStreams(numbers, columns, per_symbol)
+            first, places = state.numtok.representations[0], slots.offsets[:-1]
+            per_token = symbol_columns(first, spelled, places, len(slots.unspaced))
+            self.streams = NumberStreams(numbers, columns, per_token, slots.offsets)
         return replace_numbers(texts, numbers, placeholders.of_slots(slots))
 
 

@@ -29,7 +29,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation
 from numtok.tokenizer import schema
 from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
-from numtok.tokenizer.vocabulary import NumberTokensInText, NumberVocabulary, symbol_stream
+from numtok.tokenizer.vocabulary import NumberTokensInText, NumberVocabulary, symbol_columns
 
 ColumnValues: TypeAlias = dict[str, Any]  # by column name; flat, of all rows
 Reported: TypeAlias = tuple[pa.RecordBatch, EncodeReport]
@@ -107,8 +107,8 @@ class Encoder:
         encoded = engine.encode(numbers.rows, in_text.slots)
         if first.stays_text:
             return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
-        stream = symbol_stream(first, in_text.spelled, encoded.positions, len(encoded.ids))
-        return encoded, in_text.columns | ({} if stream is None else {stream[0]: stream[1]})
+        places = encoded.positions, len(encoded.ids)
+        return encoded, in_text.columns | symbol_columns(first, in_text.spelled, *places)
 
     def _add_special_tokens(
         self, numbers: Numbers, encoded: Encoded, columns: ColumnValues

@@ -206,11 +206,9 @@ class PlaceTracker:
         def ids(contents: Iterable[str]) -> list[int]:
             return [vocabulary[one] for one in contents if one in vocabulary]
 
-        forms = {
-            form: len(one) for one in groups(LONGEST_GROUP) for form in (one, symbol_token(one))
-        }
-        wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
-        self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
+        self._widths = np.zeros(max(vocabulary.values()) + 2, np.int64)  # digits of each token
+        for group in groups(LONGEST_GROUP):
+            self._widths[ids((group, symbol_token(group)))] = len(group)
         inner = {*"-+.,_'"} - {point}
         self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), point, inner, "eE")]
         self._order = order
@@ -233,7 +231,7 @@ class PlaceTracker:
         """Return the places, int64 (rows,), of the tokens (rows,) just written."""
         ids = np.asarray(ids)
         opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
-        width = sum((np.isin(ids, one).astype(np.int64) for one in self._widths), 0 * ids)
+        width = self._widths[np.minimum(ids, len(self._widths) - 1)]
         state = np.zeros((5, len(ids)), np.int64) if self._state is None else self._state
         was_inside, was_behind, was_power = state[:3].astype(np.bool_)
         inside, now = opens | (was_inside & ((width > 0) | point | inner | power)), state[4]

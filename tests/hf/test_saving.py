@@ -1,5 +1,5 @@
 """Saving and loading: everything comes back, other programs read what is saved, and AutoTokenizer
-finds the class.
+finds the class; what works without transformers or torch.
 """
 
 import functools
@@ -19,6 +19,7 @@ from new_process import run
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, Qwen2Config
 
 import numtok
+from numtok.errors import MissingDependencyError
 from numtok.hf import tokenizer as hf
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Digits, FoNE, Subword, XVal
@@ -201,3 +202,32 @@ def test_an_exported_folder_is_stock_and_whole(tmp_path):
     for text in TEXTS:
         assert back(text)["input_ids"] == read(text)["input_ids"]
     assert [value for value in back("a 12345")["number_value"] if value != 1] == [12345.0]
+
+
+def test_import_without_transformers(tmp_path):
+    script = """
+        import sys
+        sys.modules["transformers"] = None
+        import numtok
+        try:
+            import numtok.hf
+        except numtok.NumtokError as error:
+            print(type(error).__name__, error)
+    """
+    said = run(script, tmp_path)
+    assert said.startswith(MissingDependencyError.__name__) and "numtok[hf]" in said, said
+
+
+def test_import_without_torch(tmp_path):
+    """Lists and numpy arrays need no torch."""
+    ours("bert").save_pretrained(tmp_path / "saved")
+    script = """
+        import sys
+        sys.modules["torch"] = None
+        import numtok.hf
+        tok = numtok.hf.NumberTokenizer.from_pretrained(sys.argv[1])
+        got = tok(["a 5", "b"], padding=True, return_tensors="np", return_numbers=True)
+        print(got["number_value"].dtype, tok.batch_decode(got["input_ids"], number_value=got["number_value"], skip_special_tokens=True))
+        print(sorted({"datasets", "ray"} & set(sys.modules)))
+    """
+    assert run(script, tmp_path, tmp_path / "saved").splitlines() == ["float64 ['a 5', 'b']", "[]"]
