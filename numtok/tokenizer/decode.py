@@ -31,7 +31,7 @@ from numtok.tokenizer.encoder import TextEngines
 from numtok.tokenizer.layout import conform, to_number_layout
 from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
 from numtok.tokenizer.token_texts import contents_of, is_lossless
-from numtok.tokenizer.vocabulary import Spelling, first_ids, number_stops, read_symbols
+from numtok.tokenizer.vocabulary import NumberVocabulary, first_ids, number_stops, read_symbols
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -204,24 +204,24 @@ class Decoder:
 
     def __init__(
         self,
-        config: dict[str, Any],
+        vocabulary: NumberVocabulary,
         representations: Sequence[Representation],
-        tokens: Mapping[str, int],
-        spelling: Spelling | None,
         grammar: Grammar,
         engines: TextEngines,
     ) -> None:
-        self._config, self._representations = config, tuple(representations)
-        self._spelling, self._engines, self._grammar = spelling, engines, grammar
-        self._first_ids = first_ids(tokens, spelling)
-        self._is_lossless = is_lossless(config)
+        self._config, self._spelling = vocabulary.config, vocabulary.spelling
+        self._representations, self._grammar = tuple(representations), grammar
+        self._engines = engines
+        self._first_ids = first_ids(vocabulary.tokens, self._spelling)
+        self._is_lossless = is_lossless(self._config)
         self._reader: TextReader | None = None
         self._symbols: dict[int, str] = {}
         first = self._representations[0]
+        spelling = self._spelling
         if spelling is not None and spelling.reading is not None and isinstance(first, SpelledOut):
             written = spelling.ids.tolist(), first.token_strings_in(grammar)
             self._symbols = dict(zip(*written, strict=True))
-            self._reader = TextReader(config, self._symbols, grammar)
+            self._reader = TextReader(self._config, self._symbols, grammar)
 
     def batch(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the texts of a batch that this tokenizer encoded."""

@@ -322,8 +322,7 @@ class Tokenizer:
     @functools.cached_property
     def decoder(self) -> Decoder:
         """The decoder of ids, which also reads the numbers in them."""
-        vocabulary = self.config, self.representations, self.tokens, self.spelling
-        return Decoder(*vocabulary, self.grammar, self._engines)
+        return Decoder(self._vocabulary, self.representations, self.grammar, self._engines)
 
     @overload
     def __call__(self, text: str, **options: Unpack[TextOptions]) -> Encoding: ...

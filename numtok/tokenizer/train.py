@@ -88,7 +88,10 @@ def train_tokenizer(
     tokenizer.train_from_iterator(chunks(), trainer)
     if not trained_on:
         raise InputError("there is no text to train on; give files with words in them")
-    return _compact(json.loads(tokenizer.to_str()))
+    config: dict[str, Any] = json.loads(tokenizer.to_str())
+    # a third smaller than pairs, and as clear: no byte-level token contains a space
+    config["model"]["merges"] = [" ".join(merge) for merge in config["model"]["merges"]]
+    return config
 
 
 def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool = False) -> Path:
@@ -135,12 +138,3 @@ def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
     text[taken_out | ((text >= 0x30) & (text <= 0x39))] = NOWHERE
     ended = np.insert(text, rows.offsets[1:] - first, NOWHERE).tobytes()
     return [chunk.decode() for chunk in ended.split(bytes([NOWHERE])) if chunk]
-
-
-def _compact(config: dict[str, Any]) -> dict[str, Any]:
-    """Write merges as ``"a b"``, a third smaller than pairs; no byte-level token contains a space,
-    so nothing is ambiguous.
-    """
-    model = config["model"]
-    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
-    return config | {"model": model | {"merges": merges}}
