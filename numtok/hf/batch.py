@@ -64,11 +64,11 @@ class Placement(NamedTuple):
     """Where the tokens of n rows go in one flat array."""
 
     size: int  # of the array
-    begins: Ints  # int64[n], where each row's special tokens begin, after any padding on the left
     edges: Ints  # int64[n + 1], the rows with their padding
-    source: Ints  # int64[t], places of the tokens that are kept before and after
-    target: Ints
-    kept: Ints  # int64[n], tokens kept of each row
+    source: Ints  # int64[t], places of the tokens that are kept, in the text
+    target: Ints  # int64[t], and in the array
+    before: Ints  # int64[n, special tokens], places of those before and after each text
+    after: Ints
 
 
 class Flat(NamedTuple):
@@ -252,7 +252,9 @@ def _placement(
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1... in a row
     source, target = np.repeat(first, kept) + run, np.repeat(begins + before, kept) + run
-    return Placement(int(edges[-1]), begins, edges, source, target, kept)
+    starts = begins[:, None] + np.arange(before)
+    stops = (begins + before + kept)[:, None] + np.arange(after)
+    return Placement(int(edges[-1]), edges, source, target, starts, stops)
 
 
 def _columns(
@@ -264,32 +266,27 @@ def _columns(
 ) -> dict[str, Array]:
     """Return the columns that the base class returns, in its order."""
 
-    def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
+    def filled(padding: int, values: Any, before: Any, after: Any) -> Array:
         flat = np.full(placement.size, padding, np.int64)
         flat[placement.target] = values
-        for k, value in enumerate(before):
-            flat[placement.begins + k] = value
-        for k, value in enumerate(after):
-            flat[placement.begins + len(before) + placement.kept + k] = value
+        flat[placement.before], flat[placement.after] = before, after
         return flat
 
     def wanted(name: str) -> bool:
         asked = options.get(f"return_{name}")
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
-    around = len(special.before) + len(special.after)
-    unpadded = len(placement.target) + len(placement.kept) * around
+    unpadded = placement.target.size + placement.before.size + placement.after.size
     padding = tokenizer.pad_token_id if placement.size > unpadded else 0
-    ones = [1] * len(special.before), [1] * len(special.after)
     columns = {"input_ids": filled(padding, ids[placement.source], special.before, special.after)}
     if wanted("token_type_ids"):
         columns["token_type_ids"] = filled(
             tokenizer.pad_token_type_id, special.type, special.types_before, special.types_after
         )
     if wanted("attention_mask"):
-        columns["attention_mask"] = filled(0, 1, *ones)
+        columns["attention_mask"] = filled(0, 1, 1, 1)
     if options.get("return_special_tokens_mask"):
-        columns["special_tokens_mask"] = filled(1, 0, *ones)
+        columns["special_tokens_mask"] = filled(1, 0, 1, 1)
     return columns
 
 

@@ -36,7 +36,6 @@ from numtok.tokenizer.vocabulary import NumberVocabulary, first_ids, number_stop
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 NO_PLACES = np.empty(0, np.int64)

@@ -8,7 +8,6 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import hf_checks as checks
-import hf_number_checks as number_checks
 from hf_cases import KINDS, build_ours, build_source, ours, source
 from hf_compare import FLAGS, compare, same
 from hf_oracle import Oracle
@@ -106,8 +105,8 @@ def test_added_tokens(kind, addition):
         checks.check_same_ids_as_core(tok, [text])
     reference = Oracle(stock_without_numbers(tok, kind), tok.numtok)
     for text in ("<9> 5 zyx 7<9>8", "5 new word -3", "<left 3>  4 <special 4>5<extra 6>"):
-        number_checks.check_numbers(tok, reference, text, return_offsets_mapping=True)
-        number_checks.check_numbers(tok, reference, text, split_special_tokens=True)
+        checks.check_numbers(tok, reference, text, return_offsets_mapping=True)
+        checks.check_numbers(tok, reference, text, split_special_tokens=True)
     checks.check_call(tok, stock, ["a text", "a longer text"], padding=True)
 
 

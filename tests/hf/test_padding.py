@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
-import hf_number_checks as number_checks
+import hf_checks as checks
 import torch
 import transformers
 from hf_cases import SINGLE, SPELLED, TEXTS, build_ours, oracle, ours, source
@@ -42,7 +42,7 @@ def test_padding_of_streams(kind, side, numbers):
                 shape = next((np.asarray(one).shape for one in stream), ())
                 filling = [np.full(shape, NEUTRAL.get(name, 0))] * (width - len(stream))
                 theirs = filling + stream if side == "left" else stream + filling
-                number_checks.same_stream(ours_, theirs)
+                checks.same_stream(ours_, theirs)
         if "return_tensors" in options:
             dtypes = [str(padded[name].dtype) for name in ("number_value", "number_mask")]
             assert [one.removeprefix("torch.") for one in dtypes] == ["float64", "bool"]

@@ -19,7 +19,6 @@ pytest.importorskip("torch")
 
 import hf_checks as checks
 import hf_inputs as inputs
-import hf_number_checks as number_checks
 from hf_cases import SETTINGS, SPELLED, TAKES_ALL, TEXTS, build_ours, oracle, ours, source
 from hf_compare import same
 from hf_inputs import NUMBER_TEXTS
@@ -52,10 +51,10 @@ def test_no_state_is_kept(kind, calls):
     tok = ours(kind)
     names = set(vars(tok))
     for call in calls:
-        number_checks.check_numbers(
+        checks.check_numbers(
             tok, oracle(kind), call.text, call.text_pair, call.sides, **call.options
         )
-        number_checks.check_numbers(tok, oracle(kind), ["a 5 [NUM]", "another, longer text 1,234"])
+        checks.check_numbers(tok, oracle(kind), ["a 5 [NUM]", "another, longer text 1,234"])
     assert set(vars(tok)) <= names | {"cache", "deprecation_warnings"}
 
 
@@ -127,9 +126,9 @@ def test_changed_after_use(kind, change):
     reference = Oracle(stock, tok.numtok)
     for text in ("a 5 of a [NUM] -3", ["aa 1,234 <|2.5|>", "x"], "none <|2.5|> at all"):
         for options in ({}, {"padding": True, "truncation": True, "return_offsets_mapping": True}):
-            number_checks.check_numbers(tok, reference, text, **options)
+            checks.check_numbers(tok, reference, text, **options)
     if change in ("normalizer", "pre-tokenizer", "decoder", "post-processor"):
-        number_checks.check_number_decode(tok, reference, ["a 5 of", "a -3"])
+        checks.check_number_decode(tok, reference, ["a 5 of", "a -3"])
 
 
 def test_encodings_of_a_large_batch_are_of_its_time():

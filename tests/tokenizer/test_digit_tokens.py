@@ -5,7 +5,6 @@ numtok's own; in every kind of tokenizer.
 import numpy as np
 import pytest
 import trained
-from kept import kept
 
 from numtok import Digits, PlaceValue, Tokenizer
 from numtok.representations.digit_symbols import groups
@@ -18,11 +17,6 @@ TEXTS = [
     "5",
 ]
 KINDS = ["gpt2", "neox", "llama3", "bert", "bert_lower", "t5", "llama_legacy"]
-
-
-@kept
-def tokenizer(kind, digits):
-    return Tokenizer(trained.config(kind), [digits])
 
 
 def with_all_groups():
