@@ -104,7 +104,6 @@ def said_by(role, texts):
 
 ROWS = {
     "SFT packed": {"text": [a + b for a, b in zip(ASKED, RIGHT, strict=True)]},
-    "DPO plain": {"prompt": ASKED, "chosen": RIGHT, "rejected": WRONG},
     "DPO chat": {
         "prompt": said_by("user", ASKED),
         "chosen": said_by("assistant", RIGHT),
@@ -131,7 +130,6 @@ def model(tokenizer):
         ("SFT packed", PlaceValue()),
         ("SFT packed", XVal()),
         ("DPO chat", PlaceValue()),
-        ("DPO plain", XVal()),
     ],
     ids=str,
 )
