@@ -299,16 +299,17 @@ class Decoder:
         """Return (first token, end, text) of ids that the source decodes to other text than theirs;
         None unless numbers are tokens of the text.
         """
-        return None if self._reader is None else self._reader.apart(ids).spans()
+        return None if self._reader is None else self._reader.apart(ids)
 
     def _text_of_reading(self, ids: Ids, reader: TextReader) -> str:
         """Return the text of ids whose numbers are tokens of the text."""
         offsets = np.array([0, len(ids)])
         if self._is_lossless:
             return str(self._text(ids, offsets, NO_PLACES, None)[0].as_py())
-        positions, stops, texts, _ = reader.apart(ids)
-        rows = TokenRows(ids, offsets, 0, 0)
-        spans = NumberSpans(positions, stops, np.zeros(len(positions), np.bool_))
+        apart, rows = reader.apart(ids), TokenRows(ids, offsets, 0, 0)
+        positions, stops = (np.array([span[k] for span in apart], np.int64) for k in (0, 1))
+        spans = NumberSpans(positions, stops, np.zeros(len(apart), np.bool_))
+        texts = pa.array([text for _, _, text in apart], pa.large_string())
         return str(by_tokenizers(self._engines.whole, rows, spans, texts, self.join)[0].as_py())
 
     def _number_positions(self, ids: Ids) -> Ints:
