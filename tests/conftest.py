@@ -37,6 +37,8 @@ from places import ROOT, shared_folder
 
 from numtok.engines.hf_tokenizers import ADVICE, library
 
+pytest.register_assert_rewrite("hf_compare", "hf_checks")
+
 # `make next` has numtok run on `tokenizers` 1.0, while tests hold it to 0.23, which they import.
 EARLIER = Path(sys.prefix, "tokenizers-0.23")
 if EARLIER.is_dir():

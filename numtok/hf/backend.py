@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.hf_tokenizers import library, load
 from numtok.hf import loading
-from numtok.hf.placeholders import Placeholders, placeholders_for
+from numtok.hf.placeholders import Placeholders
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import load_source
@@ -26,6 +26,7 @@ from numtok.tokenizer.tokenizer_json import load_source
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
 BRACKET = re.compile(r"\[/?NUM")  # how the names of numtok's own tokens begin
+MOST_CACHED = 2  # copies of a backend, each with other placeholders
 PROBE = "\ufb01\u200bA"  # NFKC, NMT, case
 
 
@@ -68,7 +69,12 @@ class BackendState:
 
     def placeholders_for(self, texts: Sequence[str]) -> Placeholders:
         """Return placeholders that do not occur in the texts."""
-        return placeholders_for(self.cached, self.numtok, texts)
+        for placeholders in self.cached:
+            if not placeholders.occur_in(texts):
+                return placeholders
+        self.cached[MOST_CACHED - 1 :] = []
+        self.cached.insert(0, Placeholders(self.numtok, texts))
+        return self.cached[0]
 
 
 def state_of(part: Any) -> Any:

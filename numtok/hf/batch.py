@@ -34,9 +34,8 @@ from numtok.hf.general import (
 from numtok.hf.streams import add_to_encoding, as_numpy, warn_missing_streams
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
-from numtok.tokenizer import schema
 from numtok.tokenizer.encoder import cores
-from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.layout import to_token_layout
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
 LARGE = 1 << 19  # characters to encode before the engine is made, which takes a second
@@ -65,11 +64,11 @@ class Placement(NamedTuple):
     """Where the tokens of n rows go in one flat array."""
 
     size: int  # of the array
-    begins: Ints  # int64[n], where each row's special tokens begin, after any padding on the left
     edges: Ints  # int64[n + 1], the rows with their padding
-    source: Ints  # int64[t], places of the tokens that are kept before and after
-    target: Ints
-    kept: Ints  # int64[n], tokens kept of each row
+    source: Ints  # int64[t], places of the tokens that are kept, in the text
+    target: Ints  # int64[t], and in the array
+    before: Ints  # int64[n, special tokens], places of those before and after each text
+    after: Ints
 
 
 class Flat(NamedTuple):
@@ -176,7 +175,7 @@ def encode_flat(
             return None
         columns["offset_mapping"] = np.zeros((placement.size, 2), np.int64)
         columns["offset_mapping"][placement.target] = mapping[placement.source]
-    made = _streams(state.numtok, batch, offsets, placement) if with_streams else {}
+    made = _streams(batch, placement) if with_streams else {}
     return Flat(columns, made, placement.edges)
 
 
@@ -253,7 +252,9 @@ def _placement(
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1... in a row
     source, target = np.repeat(first, kept) + run, np.repeat(begins + before, kept) + run
-    return Placement(int(edges[-1]), begins, edges, source, target, kept)
+    starts = begins[:, None] + np.arange(before)
+    stops = (begins + before + kept)[:, None] + np.arange(after)
+    return Placement(int(edges[-1]), edges, source, target, starts, stops)
 
 
 def _columns(
@@ -265,56 +266,38 @@ def _columns(
 ) -> dict[str, Array]:
     """Return the columns that the base class returns, in its order."""
 
-    def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
+    def filled(padding: int, values: Any, before: Any, after: Any) -> Array:
         flat = np.full(placement.size, padding, np.int64)
         flat[placement.target] = values
-        for k, value in enumerate(before):
-            flat[placement.begins + k] = value
-        for k, value in enumerate(after):
-            flat[placement.begins + len(before) + placement.kept + k] = value
+        flat[placement.before], flat[placement.after] = before, after
         return flat
 
     def wanted(name: str) -> bool:
         asked = options.get(f"return_{name}")
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
-    around = len(special.before) + len(special.after)
-    unpadded = len(placement.target) + len(placement.kept) * around
+    unpadded = placement.target.size + placement.before.size + placement.after.size
     padding = tokenizer.pad_token_id if placement.size > unpadded else 0
-    ones = [1] * len(special.before), [1] * len(special.after)
     columns = {"input_ids": filled(padding, ids[placement.source], special.before, special.after)}
     if wanted("token_type_ids"):
         columns["token_type_ids"] = filled(
             tokenizer.pad_token_type_id, special.type, special.types_before, special.types_after
         )
     if wanted("attention_mask"):
-        columns["attention_mask"] = filled(0, 1, *ones)
+        columns["attention_mask"] = filled(0, 1, 1, 1)
     if options.get("return_special_tokens_mask"):
-        columns["special_tokens_mask"] = filled(1, 0, *ones)
+        columns["special_tokens_mask"] = filled(1, 0, 1, 1)
     return columns
 
 
-def _streams(
-    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, placement: Placement
-) -> dict[str, Array]:
-    """Return the streams."""
-    _, _, positions = schema.number_positions(batch)
-    moved = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
-    moved[placement.source] = placement.target
-    target = moved[positions]
-    # of numbers that begin in one token, as text may have them, the first
-    there = (target >= 0) & (np.diff(positions, prepend=-1) > 0)
-    mask = np.zeros(placement.size, np.bool_)
-    mask[target[there]] = True
-    flat, known = {NUMBER_MASK.name: mask}, streams()
-    for name in batch.schema.names:
-        if name in ("input_ids", "number_index"):
-            continue
-        values = as_numpy(memory.flat(batch.column(name))[0])
-        per_token = name in numtok.per_token_columns
-        to, own = (placement.target, placement.source) if per_token else (target[there], there)
+def _streams(batch: pa.RecordBatch, placement: Placement) -> dict[str, Array]:
+    """Return the streams, which token layout has at every token."""
+    flat, known = {}, {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
+    tokens = to_token_layout(batch)
+    for name in tokens.schema.names[1:]:  # the first are the ids
+        values = as_numpy(memory.flat(tokens.column(name))[0])
         flat[name] = neutral(known[name][0], placement.size, values)
-        flat[name][to] = values[own]
+        flat[name][placement.target] = values[placement.source]
     return flat
 
 
@@ -349,7 +332,7 @@ def offset_mapping(
     if not (state.one_token or state.numbers_stay):
         return None
     rows = TextRows.of(texts)
-    numbers = state.numtok.selector.numbers(rows, parse_special=True)
+    numbers = state.numtok.selector.select(rows, parse_special=True).numbers
     if state.numbers_stay:
         numbers = numbers.select(np.empty(0, np.int64))
     _, slots, _ = state.numtok.encode_numbers(numbers)

@@ -39,7 +39,7 @@ def decode_row(
         read = [with_backend(tokenizer, placeholders.tokenizer)._decode(shown, **options)]
         texts = placeholders.texts_between(read[0], len(surfaces))
         if texts is not None:
-            return state.numtok.join(texts, surfaces)
+            return state.numtok.decoder.join(texts, surfaces)
     raise NumtokError(
         f"the ids do not hold the {len(surfaces)} number tokens they should; please report"
         " this tokenizer"
@@ -56,7 +56,7 @@ def find_in_ids(
     """
     size = numtok.vocab_size
     flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
-    numbers = numtok.decoded_apart(flat)
+    numbers = numtok.decoder.apart(flat)
     in_text = numbers is not None  # tokens of the text, which have no placeholders
     if numbers is None:
         numbers = numtok.numbers_in(flat, None if values is None else list(values))

@@ -29,11 +29,11 @@ from numtok.hf.placeholders import (
 from numtok.hf.streams import (
     NumberStreams,
     add_to_encoding,
-    stream_of_symbols,
     warn_missing_streams,
 )
 from numtok.numbers.extract import SHORT_TEXT
 from numtok.numbers.numbers import Numbers
+from numtok.tokenizer.vocabulary import symbol_columns
 
 Ints = npt.NDArray[np.int64]
 
@@ -105,13 +105,12 @@ def encodings_later(
     tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
 ) -> Callable[[], list[Any]]:
     """Return a function that encodes the texts with everything as it is now."""
-    settings, processor = vars(tokenizer).copy(), tokenizer.backend_tokenizer.post_processor
+    as_now, processor = with_backend(tokenizer, None), tokenizer.backend_tokenizer.post_processor
 
     def make() -> list[Any]:
-        as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
         backend = state.placeholders_for([]).tokenizer  # which may be changed
         backend.post_processor = processor
-        vars(as_now).update(settings, _tokenizer=backend)
+        as_now._tokenizer = backend
         bare = {**call.options, "return_tensors": None, "verbose": False}
         again = call._replace(with_streams=False, options=bare)
         return list(encode_generally(as_now, state, again, with_spans=True).encodings)
@@ -200,7 +199,7 @@ class NumberBackend:
         if not (self._with_streams or named or state.may_hold_number(texts)):
             return None
         parse = not self.encode_special_tokens
-        numbers = state.numtok.selector.numbers(TextRows.of(texts), parse_special=parse)
+        numbers = state.numtok.selector.select(TextRows.of(texts), parse_special=parse).numbers
         self.has_numbers = len(numbers) > 0
         nothing_to_replace = not self.has_numbers or state.numbers_stay
         return None if nothing_to_replace and not (self._with_streams or named) else numbers
@@ -212,14 +211,15 @@ class NumberBackend:
         state = self._state
         if state.numbers_stay:
             if self._with_streams:
-                self.streams = NumberStreams(numbers, {})
+                self.streams = NumberStreams(numbers, {}, {}, np.arange(len(numbers) + 1))
             return replace_numbers(texts, numbers, None)
         if state.one_token and not self._with_streams:
             return replace_numbers(texts, numbers, [placeholders.number] * len(numbers))
         columns, slots, spelled = state.numtok.encode_numbers(numbers)
         if self._with_streams:
-            per_symbol = stream_of_symbols(state.numtok, slots, spelled)
-            self.streams = NumberStreams(numbers, columns, per_symbol)
+            first, places = state.numtok.representations[0], slots.offsets[:-1]
+            per_token = symbol_columns(first, spelled, places, len(slots.unspaced))
+            self.streams = NumberStreams(numbers, columns, per_token, slots.offsets)
         return replace_numbers(texts, numbers, placeholders.of_slots(slots))
 
 
@@ -266,7 +266,9 @@ def _placeholders_of_numbers(
     that some representation does not hold, which stays text, the number itself.
     """
     by_number = {data[start:stop]: data[start:stop] for start, stop, _ in spans}
-    numbers = state.numtok.selector.numbers(TextRows.of([data.decode()]), parse_special=parse)
+    numbers = state.numtok.selector.select(
+        TextRows.of([data.decode()]), parse_special=parse
+    ).numbers
     spelled = placeholders.of_slots(state.numtok.encode_numbers(numbers).slots)
     for start, stop, own in zip(numbers.start, numbers.stop, spelled, strict=True):
         by_number[data[start:stop]] = own.encode()
@@ -314,7 +316,6 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     as encoding the text.
     """
 
-    _made: list[Any] | None = None
     _make: Callable[[], list[Any]] | None = None
 
     @classmethod
@@ -323,22 +324,20 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     ) -> LazyBatchEncoding:
         """Return the encoding of ``data``, which is not copied; ``make`` makes the ``encodings``."""
         made = cls.__new__(cls)
-        vars(made).update(data=data, _n_sequences=n_sequences, _make=make)
+        vars(made).update(data=data, _n_sequences=n_sequences, _make=functools.cache(make))
         return made
 
     @property
     def _encodings(self) -> Any:
-        if self._made is None and self._make is not None:
-            self._made = self._make()
-        return self._made
+        return None if self._make is None else self._make()
 
     @_encodings.setter
     def _encodings(self, made: Any) -> None:
-        self._made = made
+        self._make = None if made is None else lambda: made
 
     @property
     def is_fast(self) -> bool:
-        return self._made is not None or self._make is not None
+        return self._make is not None
 
 
 class NumberEncoding:

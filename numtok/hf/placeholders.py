@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from numtok.arrays import memory
 from numtok.engines.config import ordinary_token
 from numtok.engines.engine import Slots
 from numtok.engines.hf_tokenizers import load
-from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
+from numtok.engines.private_use import unused, used_in, used_in_tokens
 from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM
@@ -27,12 +26,12 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
 
-MOST_CACHED = 2  # copies of a tokenizer, each with other placeholders
 MOST_REMEMBERED = 1 << 14  # numbers of short texts
 
 
 class Placeholders:
-    """The copy of a tokenizer that knows placeholders.
+    """The copy of a tokenizer that knows placeholders, which do not occur in the texts that were
+    there when it was made. InputError if these use nearly every private-use character.
 
     Attributes:
         tokenizer: the ``tokenizers.Tokenizer``.
@@ -47,18 +46,28 @@ class Placeholders:
             it stays.
     """
 
-    def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
-        own, spaced = numtok.own_tokens, _spaced(numtok)
+    def __init__(self, numtok: Tokenizer, texts: Sequence[str]) -> None:
+        used = used_in("".join(text for text in texts if not text.isascii()))
+        own = numtok.own_tokens
+        # the second forms, with a space
+        spaced = {one for one in own if one[:1] == " " and one[1:] in own and one in numtok.tokens}
         symbols = {content: id for content, id in numtok.tokens.items() if content not in own}
         replaced = {content: id for content, id in own.items() if content not in spaced} | symbols
         free = unused(np.union1d(used, used_in_tokens(numtok.config)), len(replaced))
         placeholder_of = dict(zip(replaced, map(chr, free.tolist()), strict=True))
         config = numtok.config | {"truncation": None, "padding": None}
-        in_text = None
+        made = None
         if numtok.spelling is not None and numtok.spelling.reading is not None:
-            in_text = with_rows_in_text(config, list(placeholder_of.values()))
-        config = in_text or config | {"added_tokens": _entries(numtok, placeholder_of, symbols)}
-        self.tokenizer = load(config)
+            made = with_rows_in_text(config, list(placeholder_of.values()))
+        if made is None:
+            names = {one: placeholder_of.get(one) or f" {placeholder_of[one[1:]]}" for one in own}
+            shown = (names.get(one["content"], one["content"]) for one in config["added_tokens"])
+            pairs = zip(config["added_tokens"], shown, strict=True)
+            entries = [token | {"content": content} for token, content in pairs]
+            following = itertools.count(numtok.vocab_size)
+            entries += map(ordinary_token, following, (placeholder_of[one] for one in symbols))
+            made = config | {"added_tokens": entries}
+        self.tokenizer = load(made)
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {one: content for content, one in placeholder_of.items()}
         self.number = placeholder_of.get(NUM, "")
@@ -100,48 +109,6 @@ class Placeholders:
             if not (text.isascii() or self.contents.keys().isdisjoint(text)):
                 return True
         return False
-
-
-def _spaced(numtok: Tokenizer) -> set[str]:
-    """Return the second forms, with a space, of numtok's own tokens."""
-    own = numtok.own_tokens
-    return {one for one in own if one[:1] == " " and one[1:] in own and one in numtok.tokens}
-
-
-def _entries(
-    numtok: Tokenizer, placeholder_of: dict[str, str], symbols: dict[str, int]
-) -> list[dict[str, Any]]:
-    """Return ``added_tokens`` with placeholders: the contents of numtok's own tokens are replaced,
-    the symbols that are words of the vocabulary come after.
-    """
-    own, spaced = numtok.own_tokens, _spaced(numtok)
-    entries = []
-    for token in numtok.config["added_tokens"]:
-        content = token["content"]
-        if content in spaced:
-            token = token | {"content": " " + placeholder_of[content[1:]]}
-        elif content in own:
-            token = token | {"content": placeholder_of[content]}
-        entries.append(token)
-    return entries + [
-        ordinary_token(numtok.vocab_size + k, placeholder_of[content])
-        for k, content in enumerate(symbols)
-    ]
-
-
-def placeholders_for(
-    cached: list[Placeholders], numtok: Tokenizer, texts: Sequence[str]
-) -> Placeholders:
-    """Return placeholders that do not occur in the texts; ``cached`` keeps the last ones made.
-    InputError if the texts use nearly every private-use character.
-    """
-    for placeholders in cached:
-        if not placeholders.occur_in(texts):
-            return placeholders
-    cached[MOST_CACHED - 1 :] = []
-    used = used_in("".join(text for text in texts if not text.isascii()))
-    cached.insert(0, Placeholders(numtok, used))
-    return cached[0]
 
 
 @dataclass(frozen=True, eq=False)

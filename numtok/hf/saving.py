@@ -22,15 +22,9 @@ from numtok.hf.general import with_backend
 from numtok.hf.placeholders import replace_numbers
 from numtok.tokenizer.saving import write_json
 from numtok.tokenizer.tokenizer import Tokenizer
-from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, sealed
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE
 
 SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
-
-
-def seal(file: str) -> None:
-    """Make a tokenizer.json one that only numtok reads."""
-    path = Path(file)
-    path.write_text(sealed(path.read_text("utf-8")), "utf-8")
 
 
 def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:
@@ -85,7 +79,7 @@ def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
         chunks = []
-        for one in replace_numbers(texts, numtok.selector.numbers(TextRows.of(texts)), None):
+        for one in replace_numbers(texts, numtok.selector.select(TextRows.of(texts)).numbers, None):
             starts, stops = [*one.starts.tolist(), len(one.text)], [0, *one.stops.tolist()]
             chunks += [one.text[a:b] for a, b in zip(stops, starts, strict=True) if a < b]
         yield chunks

@@ -18,9 +18,8 @@ import pyarrow as pa
 from transformers import BatchEncoding
 from transformers.utils import logging
 
-from numtok.engines.engine import Slots
 from numtok.numbers.numbers import Numbers
-from numtok.representations import SingleToken, Spelled, streams
+from numtok.representations import SingleToken, streams
 from numtok.representations.columns import (
     NUMBER_MASK,
     NUMBER_VALUE,
@@ -30,7 +29,6 @@ from numtok.representations.columns import (
     neutral,
 )
 from numtok.tokenizer.tokenizer import Tokenizer
-from numtok.tokenizer.vocabulary import symbol_stream
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -41,19 +39,21 @@ logger: Any = logging.get_logger("transformers.numtok")
 
 
 class NumberStreams:
-    """The streams of the n numbers of one call; ``per_symbol``, for a spelled-out representation with
-    a stream: its name, a value for each token of every number, and int64[n + 1] offsets.
+    """The streams of the n numbers of one call: a value for each of them, or for each of their
+    tokens, of which number k has ``offsets[k + 1] - offsets[k]``.
     """
 
     def __init__(
         self,
         numbers: Numbers,
         columns: Mapping[str, pa.Array],
-        per_symbol: tuple[str, Array, Ints] | None = None,
+        per_token: Mapping[str, Array],
+        offsets: Ints,
     ) -> None:
         self.per_number: dict[str, Array] = {NUMBER_VALUE.name: numbers.to_float64()}
         self.per_number |= {name: as_numpy(column) for name, column in columns.items()}
-        self.per_symbol = per_symbol
+        self.per_token = {name: values.astype(np.int64) for name, values in per_token.items()}
+        self.offsets = offsets
 
     def spread(self, length: int, tokens: Ints, numbers: Ints, symbols: Ints) -> dict[str, Array]:
         """Return the streams of a text of ``length`` tokens; token ``tokens[k]`` is the
@@ -67,21 +67,10 @@ class NumberStreams:
         for name, values in self.per_number.items():
             spread[name] = neutral(known[name][0], length, values)
             spread[name][first] = values[which]
-        if self.per_symbol is not None:
-            name, values, offsets = self.per_symbol
-            dense = neutral(known[name][0], length, values)
-            dense[tokens] = values[offsets[numbers] + symbols]
-            spread[name] = dense
+        for name, values in self.per_token.items():
+            spread[name] = neutral(known[name][0], length, values)
+            spread[name][tokens] = values[self.offsets[numbers] + symbols]
         return spread
-
-
-def stream_of_symbols(
-    numtok: Tokenizer, slots: Slots, spelled: Spelled | None
-) -> tuple[str, Array, Ints] | None:
-    """Return the ``per_symbol`` of :class:`NumberStreams`, if there is one: 0 for brackets."""
-    first, begins = numtok.representations[0], slots.offsets[:-1]
-    stream = symbol_stream(first, spelled, begins, len(slots.unspaced))
-    return None if stream is None else (stream[0], stream[1].astype(np.int64), slots.offsets)
 
 
 def add_to_encoding(

@@ -24,7 +24,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
-from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER, sealed
 
 try:
     from transformers import PreTrainedTokenizerFast
@@ -45,7 +45,6 @@ from numtok.hf.saving import (
     SHIM,
     between_numbers,
     save_whole,
-    seal,
     without_number_tokens,
     write_own_files,
 )
@@ -186,7 +185,8 @@ class NumberTokenizer(NumberTokenizerBase):
             save_directory, file_names, legacy_format, filename_prefix
         )
         if not self.numtok.reads_as_plain:
-            seal(names[-1])
+            file = Path(names[-1])  # tokenizer.json
+            file.write_text(sealed(file.read_text("utf-8")), "utf-8")
         return (*names, *write_own_files(save_directory, self._number_settings))
 
     @classmethod

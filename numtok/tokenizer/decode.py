@@ -27,15 +27,15 @@ from numtok.numbers.to_text import in_marks_of
 from numtok.representations import NUM, Representation, SingleToken, SpelledOut, from_dict
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
+from numtok.tokenizer.encoder import TextEngines
 from numtok.tokenizer.layout import conform, to_number_layout
 from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
 from numtok.tokenizer.token_texts import contents_of, is_lossless
-from numtok.tokenizer.vocabulary import Spelling, first_ids, number_stops, read_symbols
+from numtok.tokenizer.vocabulary import NumberVocabulary, first_ids, number_stops, read_symbols
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 NO_PLACES = np.empty(0, np.int64)
@@ -72,11 +72,9 @@ def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None
     Those of ``symbols`` have this text.
     """
     contents = contents_of(config) | {k: one.encode() for k, one in (symbols or {}).items()}
-    lengths = np.zeros(max(contents) + 2, np.int64)
-    for number, content in contents.items():
-        lengths[number + 1] = len(content)
-    values = b"".join(contents.get(number, b"") for number in range(max(contents) + 1))
-    return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
+    by_id = [contents.get(id, b"") for id in range(max(contents) + 1)]
+    offsets = memory.offsets_of(np.fromiter(map(len, by_id), np.int64, len(by_id)))
+    return TokenBytes(np.frombuffer(b"".join(by_id), np.uint8), offsets)
 
 
 class AsNumpy(Protocol):
@@ -196,8 +194,8 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
 
 
 class Decoder:
-    """Reads ids back, with the grammar's decimal mark; ``engine`` makes the engine that decodes what
-    is not byte-level, when it is needed.
+    """Reads ids back, with the grammar's decimal mark; of the ``engines``, the one of the complete
+    tokenizer decodes what is not byte-level.
 
     Numbers that are tokens of the text are decoded as text is; where in ids they stand is read by
     the grammar (:class:`~numtok.tokenizer.numbers_in_text.TextReader`).
@@ -205,24 +203,24 @@ class Decoder:
 
     def __init__(
         self,
-        config: dict[str, Any],
+        vocabulary: NumberVocabulary,
         representations: Sequence[Representation],
-        tokens: Mapping[str, int],
-        spelling: Spelling | None,
         grammar: Grammar,
-        engine: Callable[[], TokenizersEngine],
+        engines: TextEngines,
     ) -> None:
-        self._config, self._representations = config, tuple(representations)
-        self._spelling, self._engine, self._grammar = spelling, engine, grammar
-        self._first_ids = first_ids(tokens, spelling)
-        self._is_lossless = is_lossless(config)
+        self._config, self._spelling = vocabulary.config, vocabulary.spelling
+        self._representations, self._grammar = tuple(representations), grammar
+        self._engines = engines
+        self._first_ids = first_ids(vocabulary.tokens, self._spelling)
+        self._is_lossless = is_lossless(self._config)
         self._reader: TextReader | None = None
         self._symbols: dict[int, str] = {}
         first = self._representations[0]
+        spelling = self._spelling
         if spelling is not None and spelling.reading is not None and isinstance(first, SpelledOut):
             written = spelling.ids.tolist(), first.token_strings_in(grammar)
             self._symbols = dict(zip(*written, strict=True))
-            self._reader = TextReader(config, self._symbols, grammar)
+            self._reader = TextReader(self._config, self._symbols, grammar)
 
     def batch(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the texts of a batch that this tokenizer encoded."""
@@ -297,21 +295,22 @@ class Decoder:
             )
         return first.decode(read_symbols(ids, positions, self._spelling))
 
-    def decoded_apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
-        """Return the spans that the source decodes to other text than theirs, as
-        :meth:`numtok.Tokenizer.decoded_apart` does.
+    def apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
+        """Return (first token, end, text) of ids that the source decodes to other text than theirs;
+        None unless numbers are tokens of the text.
         """
-        return None if self._reader is None else self._reader.apart(ids).spans()
+        return None if self._reader is None else self._reader.apart(ids)
 
     def _text_of_reading(self, ids: Ids, reader: TextReader) -> str:
         """Return the text of ids whose numbers are tokens of the text."""
         offsets = np.array([0, len(ids)])
         if self._is_lossless:
             return str(self._text(ids, offsets, NO_PLACES, None)[0].as_py())
-        positions, stops, texts, _ = reader.apart(ids)
-        rows = TokenRows(ids, offsets, 0, 0)
-        spans = NumberSpans(positions, stops, np.zeros(len(positions), np.bool_))
-        return str(by_tokenizers(self._engine(), rows, spans, texts, self.join)[0].as_py())
+        apart, rows = reader.apart(ids), TokenRows(ids, offsets, 0, 0)
+        positions, stops = (np.array([span[k] for span in apart], np.int64) for k in (0, 1))
+        spans = NumberSpans(positions, stops, np.zeros(len(apart), np.bool_))
+        texts = pa.array([text for _, _, text in apart], pa.large_string())
+        return str(by_tokenizers(self._engines.whole, rows, spans, texts, self.join)[0].as_py())
 
     def _number_positions(self, ids: Ids) -> Ints:
         return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
@@ -384,7 +383,7 @@ class Decoder:
         rows, spans = TokenRows(ids, offsets, *frame), NumberSpans(positions, stops, spaced)
         if self._is_lossless:
             return byte_level(self._token_bytes, rows, spans, number_texts)
-        return by_tokenizers(self._engine(), rows, spans, number_texts, join or self.join)
+        return by_tokenizers(self._engines.whole, rows, spans, number_texts, join or self.join)
 
     def join(self, texts: Sequence[str], numbers: Sequence[str]) -> str:
         """Return texts with a number between each two, and the spaces before numbers that the
@@ -397,7 +396,7 @@ class Decoder:
     @functools.cached_property
     def _spaces(self) -> NumberSpaces | None:
         """None where tokens tell whether a space stands before a number."""
-        if self._is_lossless or not self._engine().drops_spaces:
+        if self._is_lossless or not self._engines.whole.drops_spaces:
             return None
         carries_sign = all(one.carries_sign for one in self._representations)
         return NumberSpaces(self._grammar, carries_sign)

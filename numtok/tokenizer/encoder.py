@@ -1,5 +1,5 @@
 """Encode texts into a record batch with one row per document (``FORMAT.md``):
-:meth:`Encoder.encode_rows` is the whole way, each line one step of it. The inverse is
+``Encoder._encode_rows`` is the whole way, each line one step of it. The inverse is
 :mod:`numtok.tokenizer.decode`.
 """
 
@@ -10,7 +10,7 @@ import functools
 import itertools
 import multiprocessing
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
@@ -29,7 +29,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation
 from numtok.tokenizer import schema
 from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
-from numtok.tokenizer.vocabulary import NumberTokensInText, NumberVocabulary, symbol_stream
+from numtok.tokenizer.vocabulary import NumberTokensInText, NumberVocabulary, symbol_columns
 
 ColumnValues: TypeAlias = dict[str, Any]  # by column name; flat, of all rows
 Reported: TypeAlias = tuple[pa.RecordBatch, EncodeReport]
@@ -46,12 +46,12 @@ class Encoder:
         selector: NumberSelector,
         vocabulary: NumberVocabulary,
         engines: TextEngines,
-        describe: Callable[[], dict[str, Any]],  # the schema's metadata about the tokenizer
+        described: Mapping[str, Any],  # the schema's metadata about the tokenizer
         decode: Callable[[pa.RecordBatch], pa.Array],
     ) -> None:
         self._representations, self._selector = representations, selector
         self._vocabulary, self._engines = vocabulary, engines
-        self._describe, self._decode = describe, decode
+        self._described, self._decode = described, decode
         self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
         columns = schema.columns_of(representations, keep_text=False).values()
         self.per_token = tuple(column.name for column in columns if column.per == "token")
@@ -64,17 +64,29 @@ class Encoder:
         add_special_tokens: bool = False,
         parse_special: bool = False,
     ) -> Reported:
-        """Return the batch of the rows, made by several threads, and what became of their numbers."""
+        """Return the batch of the rows, made by several threads, and what became of their numbers.
+        An error names the row among all rows.
+        """
         options = keep_text, add_special_tokens, parse_special
-        workers = thread_count(threads)
-        return encode_parts(lambda part: self.encode_rows(part, *options), rows, workers)
+        parts = min(thread_count(threads), len(rows), rows.nbytes // LEAST)
+        if parts < 2:
+            return self._encode_rows(rows, *options)
+        cuts = rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
+        bounds = sorted({0, *np.searchsorted(rows.offsets, cuts).tolist(), len(rows)})
+        row_parts = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
+        pool = _pool(os.getpid(), len(row_parts))
+        try:
+            encoded = list(pool.map(lambda part: self._encode_rows(part, *options), row_parts))
+        except NumtokError:
+            return self._encode_rows(rows, *options)  # names the place among all of the rows
+        report = sum((one for _, one in encoded[1:]), encoded[0][1])
+        # lists with wider offsets, which only the whole can know
+        if max(report.tokens, rows.nbytes) > schema.LIST_LIMIT:
+            return self._encode_rows(rows, *options)
+        return pa.concat_batches([batch for batch, _ in encoded]), report
 
-    def encode_rows(
-        self,
-        rows: TextRows,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
+    def _encode_rows(
+        self, rows: TextRows, keep_text: bool, add_special_tokens: bool, parse_special: bool
     ) -> Reported:
         """Return the batch of the rows, made by this thread, and what became of their numbers."""
         numbers, report, _ = self._selector.select(rows, parse_special)
@@ -95,8 +107,8 @@ class Encoder:
         encoded = engine.encode(numbers.rows, in_text.slots)
         if first.stays_text:
             return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
-        stream = symbol_stream(first, in_text.spelled, encoded.positions, len(encoded.ids))
-        return encoded, in_text.columns | ({} if stream is None else {stream[0]: stream[1]})
+        places = encoded.positions, len(encoded.ids)
+        return encoded, in_text.columns | symbol_columns(first, in_text.spelled, *places)
 
     def _add_special_tokens(
         self, numbers: Numbers, encoded: Encoded, columns: ColumnValues
@@ -150,7 +162,13 @@ class Encoder:
         batch = pa.RecordBatch.from_arrays(arrays, schema=without_text)
         if not keep_text:
             return batch
-        return with_text(batch, rows.array, self._decode(batch), described.field("text"))
+        import pyarrow.compute as pc
+
+        field, texts = described.field("text"), rows.array.cast(pa.large_string())
+        # null where there is no text, and so is the result
+        same = pc.equal(self._decode(batch).cast(pa.large_string()), texts)
+        others = pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts)
+        return batch.append_column(field, others.cast(field.type))
 
     def schema(
         self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False
@@ -159,26 +177,10 @@ class Encoder:
         options = (keep_text, add_special_tokens, large)
         if options not in self._schemas:
             around = list(self._engines.prefix_and_suffix) if add_special_tokens else [[], []]
-            metadata = {**self._describe(), "frame": around}
+            metadata = {**self._described, "frame": around}
             made = schema.build_schema(self._representations, keep_text, metadata, large)
             self._schemas[options] = made
         return self._schemas[options]
-
-
-def with_text(
-    batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: pa.Field
-) -> pa.RecordBatch:
-    """Add the texts that ids and number surfaces do not give back, because the source tokenizer
-    normalises; null for the others.
-    """
-    import pyarrow.compute as pc
-
-    texts = texts.cast(pa.large_string())
-    # null where there is no text, and so is the result
-    same = pc.equal(decoded.cast(pa.large_string()), texts)
-    return batch.append_column(
-        field, pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts).cast(field.type)
-    )
 
 
 @kernel
@@ -295,22 +297,3 @@ def thread_count(threads: Any) -> int:
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     """Return threads that stay, with the memory they have touched; a fork has none of its parent's."""
     return ThreadPoolExecutor(threads, f"numtok-encode-{process}")
-
-
-def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads: int) -> Reported:
-    """Return ``encode(rows)``, computed by several threads. An error names the row among all rows."""
-    parts = min(threads, len(rows), rows.nbytes // LEAST)
-    if parts < 2:
-        return encode(rows)
-    cuts = rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
-    bounds = sorted({0, *np.searchsorted(rows.offsets, cuts).tolist(), len(rows)})
-    row_parts = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
-    try:
-        encoded = list(_pool(os.getpid(), len(row_parts)).map(encode, row_parts))
-    except NumtokError:
-        return encode(rows)  # names the place among all of the rows
-    report = sum((one for _, one in encoded[1:]), encoded[0][1])
-    # lists with wider offsets, which only the whole can know
-    if max(report.tokens, rows.nbytes) > schema.LIST_LIMIT:
-        return encode(rows)
-    return pa.concat_batches([batch for batch, _ in encoded]), report

@@ -16,6 +16,7 @@ the noise is 1e-2, and tokens themselves differ with and without a cache.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -148,7 +149,9 @@ def spelled(
         positions = ((position - len(before), text) for position, _, text in numbers)
         return {position: text for position, text in positions if position >= 0}
     begins = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
-    texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), begins))
+    texts = in_marks_of(
+        tokenizer.grammar, tokenizer.decoder.read_spelled(ids.astype(np.int32), begins)
+    )
     return dict(zip(begins.tolist(), map(str, texts.to_pylist()), strict=True))
 
 
@@ -203,11 +206,9 @@ class PlaceTracker:
         def ids(contents: Iterable[str]) -> list[int]:
             return [vocabulary[one] for one in contents if one in vocabulary]
 
-        forms = {
-            form: len(one) for one in groups(LONGEST_GROUP) for form in (one, symbol_token(one))
-        }
-        wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
-        self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
+        self._widths = np.zeros(max(vocabulary.values()) + 2, np.int64)  # digits of each token
+        for group in groups(LONGEST_GROUP):
+            self._widths[ids((group, symbol_token(group)))] = len(group)
         inner = {*"-+.,_'"} - {point}
         self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), point, inner, "eE")]
         self._order = order
@@ -230,7 +231,7 @@ class PlaceTracker:
         """Return the places, int64 (rows,), of the tokens (rows,) just written."""
         ids = np.asarray(ids)
         opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
-        width = sum((np.isin(ids, one).astype(np.int64) for one in self._widths), 0 * ids)
+        width = self._widths[np.minimum(ids, len(self._widths) - 1)]
         state = np.zeros((5, len(ids)), np.int64) if self._state is None else self._state
         was_inside, was_behind, was_power = state[:3].astype(np.bool_)
         inside, now = opens | (was_inside & ((width > 0) | point | inner | power)), state[4]
@@ -274,12 +275,6 @@ class DecodeStream:
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._known = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
-        # tokens of numbers, and those that begin one; None before the first id
-        self._symbols: tuple[set[int], set[int]] | None = None
-        self._byte_ids: set[int | None] | None = None  # None before the first id
-        # WordPiece: tokens with digits or of numbers, and those with a space before them; None until
-        # they are asked for
-        self._words: tuple[set[int], set[int]] | None = None
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
         """Return the text that is settled by one more id, or several; None if there is none.
@@ -292,7 +287,7 @@ class DecodeStream:
         """
         inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
         more = [id] if isinstance(id, int) else list(id)
-        if not _value_ids(inner).isdisjoint(more):
+        if not _kinds_of_tokens(inner).values.isdisjoint(more):
             has_value = number_value is not None
             if self._has_values not in (None, has_value):
                 raise InputError(
@@ -324,7 +319,7 @@ class DecodeStream:
         """Return the text of the first ``count`` ids."""
         ids, values = self._ids[:count], None
         if self._has_values:
-            numbers = _value_ids(getattr(tokenizer, "numtok", tokenizer))
+            numbers = _kinds_of_tokens(getattr(tokenizer, "numtok", tokenizer)).values
             values = [self._values[at] for at, one in enumerate(ids) if one in numbers]
         if not isinstance(tokenizer, Tokenizer):
             options = {"skip_special_tokens": self.skip_special_tokens, "number_value": values}
@@ -340,13 +335,11 @@ class DecodeStream:
             return False
         if not first.marks_begin:
             return not is_lossless(tokenizer.config) and self._is_in_word_of_digits(tokenizer)
-        if self._symbols is None:
-            self._symbols = set(tokenizer.tokens.values()), set(number_ids(tokenizer))
-        symbols, begins = self._symbols
+        kinds = _kinds_of_tokens(tokenizer)
         for run, symbol in enumerate(reversed(self._ids), 1):
-            if symbol not in symbols or symbol == tokenizer.tokens.get(END_NUM):
+            if symbol not in kinds.symbols or symbol == tokenizer.tokens.get(END_NUM):
                 return False
-            if symbol in begins and run < (first.length or math.inf):
+            if symbol in kinds.begins and run < (first.length or math.inf):
                 return True
         return False
 
@@ -354,9 +347,7 @@ class DecodeStream:
         """Whether the last word holds digits that WordPiece decodes with spaces between them unless they
         are a number: ``- 1 5``, ``-15``. Any token up to the next space may decide that.
         """
-        if self._words is None:
-            self._words = _words_of_digits(tokenizer)
-        digits, spaced = self._words
+        digits, spaced = _words_of_digits(tokenizer)
         last = next((id for id in reversed(self._ids) if id in digits or id in spaced), None)
         return last in digits
 
@@ -364,18 +355,27 @@ class DecodeStream:
         """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
         changes the text of all that it stands in a row with.
         """
-        if self._byte_ids is None:
-            vocab = vocabulary_of(tokenizer.config)
-            self._byte_ids = {vocab.get(f"<0x{byte:02X}>") for byte in range(256)}
-        return bool(self._ids) and self._ids[-1] in self._byte_ids
+        return bool(self._ids) and self._ids[-1] in _kinds_of_tokens(tokenizer).bytes
 
 
-def _value_ids(tokenizer: Tokenizer) -> set[int]:
-    """Return the ids of numbers that are one token."""
-    single = isinstance(tokenizer.representations[0], SingleToken)
-    return set(number_ids(tokenizer)) if single else set()
+class _KindsOfTokens(NamedTuple):
+    """Ids of a tokenizer that a stream of text tells from others."""
+
+    symbols: set[int]  # of all that numbers are made of
+    begins: set[int]  # of those that begin one
+    values: set[int]  # of numbers that are one token
+    bytes: set[int | None]
 
 
+@functools.lru_cache(maxsize=2)  # asked for at every token
+def _kinds_of_tokens(tokenizer: Tokenizer) -> _KindsOfTokens:
+    begins, vocabulary = set(number_ids(tokenizer)), vocabulary_of(tokenizer.config)
+    values = begins if isinstance(tokenizer.representations[0], SingleToken) else set()
+    of_bytes = {vocabulary.get(f"<0x{byte:02X}>") for byte in range(256)}
+    return _KindsOfTokens(set(tokenizer.tokens.values()), begins, values, of_bytes)
+
+
+@functools.lru_cache(maxsize=2)
 def _words_of_digits(tokenizer: Tokenizer) -> tuple[set[int], set[int]]:
     """Return the ids of tokens with digits or of numbers, and of those with a space before them; none of
     the former where symbols of numbers stand without spaces anyway.

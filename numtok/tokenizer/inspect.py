@@ -21,7 +21,6 @@ from numtok.engines.engine import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut
-from numtok.tokenizer.encoder import Encoding
 from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -148,14 +147,9 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     places = encoding["place_value"].tolist() if has_places else None
     tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
     names = tuple(one.spec() for one in tokenizer.representations)
-    columns = _columns(encoding, tokenizer)
+    own = (column for one in tokenizer.representations for column in one.columns().values())
+    columns = {column.name: encoding[column.name] for column in own if column.per == "number"}
     return View(names, tokens, selected, columns, tokenizer.engine.name, fitted)
-
-
-def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:
-    """Return the representations' own tensors, one value per number."""
-    columns = (column for one in tokenizer.representations for column in one.columns().values())
-    return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
 
 def tokens_of(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,13 +158,6 @@ class NumberSelector:
         ranges = [one.exact_digit_range for one in self.representations]
         return max(one.start for one in ranges), min(one.stop for one in ranges)
 
-    def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
-        """Return the numbers that :meth:`select` returns, without its report: half the time for a
-        short text.
-        """
-        numbers, keep = self.scan(rows, parse_special)
-        return numbers if keep.all() else numbers.select(keep)
-
     def scan(self, rows: TextRows, parse_special: bool = False) -> tuple[Numbers, Mask]:
         """Return the n numbers of the texts, and bool[n], which of them become tokens."""
         numbers, _ = self._written(rows, parse_special)
@@ -242,22 +234,20 @@ class TokensWithDigits:
         longest_first = sorted(self._chosen, key=len, reverse=True)
         words = b"|".join(re.escape(word.encode()) for word in longest_first)
         self._pattern = re.compile(words) if self._chosen else None
-        self._whole_words = frozenset(
-            word.encode() for word, token in self._chosen.items() if token["single_word"]
-        )
         self._tokens, self._normalizer = list(tokens), normalizer
-        common = os.path.commonprefix(list(self._chosen))  # of strings  # noqa: RUF071
-        self._common = common.encode()
-        self._normalized = normalizer is not None and any(
-            token["normalized"] for token in self._chosen.values()
+        # where a token may stand in other letters, or only as a word, `tokenizers` itself must look
+        self._needs_finder = any(
+            token["single_word"] or (normalizer is not None and token["normalized"])
+            for token in self._chosen.values()
         )
 
     def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
         """Return the spans of the tokens in one text; None if only :meth:`outside` can tell."""
-        if self._pattern is None or self._common not in text:
-            return None if self._normalized else []
-        found = [match.span() for match in self._pattern.finditer(text)]
-        return None if self._normalized or (found and self._whole_words) else found
+        if self._pattern is None:
+            return []
+        if self._needs_finder:
+            return None
+        return [match.span() for match in self._pattern.finditer(text)]
 
     def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which numbers do not overlap one of the tokens in their text."""
@@ -266,8 +256,8 @@ class TokensWithDigits:
         rows = numbers.rows
         base = int(rows.offsets[0])
         text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
-        if self._normalized:
-            spans = self._normalized_spans(text, offsets, numbers.document)
+        if self._needs_finder:
+            spans = self._found_spans(text, offsets, numbers.document)
         else:
             spans = self._spans(text, offsets)
         if not len(spans):
@@ -282,18 +272,12 @@ class TokensWithDigits:
     def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return int64[n, 2], the spans of the tokens, each within one row."""
         assert self._pattern is not None
-        found = list(self._pattern.finditer(text))
-        spans = np.array([match.span() for match in found], np.int64).reshape(-1, 2)
+        found = [match.span() for match in self._pattern.finditer(text)]
+        spans = np.array(found, np.int64).reshape(-1, 2)
         row = np.searchsorted(offsets, spans[:, 0], "right") - 1
-        good = spans[:, 1] <= offsets[row + 1]
-        for k, match in enumerate(found):
-            if good[k] and match.group() in self._whole_words:
-                before = text[max(offsets[row[k]], match.start() - 4) : match.start()]
-                after = text[match.end() : min(offsets[row[k] + 1], match.end() + 4)]
-                good[k] = not (_is_word(before, -1) or _is_word(after, 0))
-        return spans[good]
+        return spans[spans[:, 1] <= offsets[row + 1]]
 
-    def _normalized_spans(
+    def _found_spans(
         self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int64]:
         """Return int64[n, 2], the spans of the tokens in the rows that hold numbers, found by
@@ -313,24 +297,8 @@ class TokensWithDigits:
     @functools.cached_property
     def _finder(self) -> Any:
         """Return a tokenizer of the added tokens alone."""
-        complete_library("finding added tokens with digits in normalized text")
+        complete_library("finding added tokens with digits in normalized text, or that are words")
         unknown = "\ufdd0"  # a noncharacter, no added token
         model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
         found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
         return load({"version": "1.0", **found})
-
-
-@functools.cache
-def _word() -> Any:
-    r"""Return the pattern of what `tokenizers` takes for a part of a word beside a `single_word`
-    token: \w as in Unicode's UTS 18.
-    """
-    import regex
-
-    return regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")
-
-
-def _is_word(beside: bytes, which: int) -> bool:
-    """Whether the first (0) or last (-1) character is a part of a word."""
-    characters = beside.decode("utf-8", "ignore")
-    return bool(characters) and bool(_word().match(characters[which]))

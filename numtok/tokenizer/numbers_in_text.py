@@ -9,6 +9,7 @@ joins text and numbers.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -69,23 +70,18 @@ class TextReader:
         added = {token["id"]: token["content"] for token in config["added_tokens"]}
         self.own = {id: one for id, one in symbols.items() if added.get(id) == symbol_token(one)}
 
-    def apart(self, ids: Ids) -> ReadNumbers:
-        """Return the tokens that stand for other text than they are decoded to: :attr:`own`, and,
-        where a decoder puts spaces between digits, as that of WordPiece does, each number that has
-        tokens of its own.
+    def apart(self, ids: Ids) -> list[tuple[int, int, str]]:
+        """Return (first token, end, text) of the tokens that stand for other text than they are
+        decoded to: :attr:`own`, and, where a decoder puts spaces between digits, as that of
+        WordPiece does, each number that has tokens of its own.
         """
-        positions, stops, texts, whole = self.numbers(ids)
-        whole &= self._stand_apart
-        positions, stops, texts = positions[whole], stops[whole], texts.filter(pa.array(whole))
-        inside = np.zeros(len(ids) + 1, np.int64)
-        np.add.at(inside, positions, 1)
-        np.add.at(inside, stops, -1)
-        alone = np.flatnonzero(np.isin(ids, [*self.own]) & (np.cumsum(inside)[:-1] == 0))
-        written = [*texts.to_pylist(), *(self.own[id] for id in ids[alone].tolist())]
-        order = np.argsort(places := np.concatenate([positions, alone]))
-        ends = np.concatenate([stops, alone + 1])
-        ordered = pa.array([written[k] for k in order.tolist()], pa.large_string())
-        return ReadNumbers(places[order], ends[order], ordered, np.ones(len(order), np.bool_))
+        numbers = self.numbers(ids)
+        whole = (numbers.whole & self._stand_apart).tolist()
+        spans = list(itertools.compress(numbers.spans(), whole))
+        inside = {at for first, stop, _ in spans for at in range(first, stop)}
+        alone = ((at, id) for at, id in enumerate(ids.tolist()) if id in self.own)
+        spans += [(at, at + 1, self.own[id]) for at, id in alone if at not in inside]
+        return sorted(spans)
 
     def numbers(self, ids: Ids) -> ReadNumbers:
         """Return the numbers in int32[n] ids; an id that is no token has no text."""

@@ -137,11 +137,6 @@ def settings(
     }
 
 
-def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
-    """Return the representations that saved settings describe."""
-    return [from_dict(options) for options in settings["numbers"]]
-
-
 def complete_options(source: Any, **given: Any) -> dict[str, Any]:
     """Return the options of :class:`numtok.Tokenizer` (``numbers``, ``grammar``, ``leading_space``
     and ``own``): those of ``given`` that are not None, else those of the saved source, else the
@@ -149,7 +144,7 @@ def complete_options(source: Any, **given: Any) -> dict[str, Any]:
     """
     options: dict[str, Any] = {"numbers": [XVal()]}
     if saved := read_settings(source):
-        options["numbers"] = saved_representations(saved)
+        options["numbers"] = [*map(from_dict, saved["numbers"])]
         options["grammar"] = Grammar.from_dict(saved["grammar"])
         options["leading_space"] = saved["leading_space"]
         options["own"] = saved.get("tokens", ())
@@ -189,7 +184,7 @@ def check_settings(settings: Any, where: Any) -> dict[str, Any]:
     conform(settings, _Settings, f"{where} is damaged", TokenizerError)
     try:
         Grammar.from_dict(settings["grammar"])
-        representations_of(saved_representations(settings))
+        representations_of([*map(from_dict, settings["numbers"])])
     except NumtokError as error:
         raise TokenizerError(f"{where} is damaged: {error}; save the tokenizer again") from error
     return dict(settings)

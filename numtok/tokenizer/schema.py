@@ -47,17 +47,12 @@ def columns_of(
     """Return the columns of encoded text by name, in order; packed rows have token layout, and know
     the pieces of documents in them.
     """
-    own = (
-        column for representation in representations for column in representation.columns().values()
-    )
+    own = (column for one in representations for column in one.columns().values())
     texts = (PACKED_WITH_TEXT if packed else WITH_TEXT) if keep_text else ()
     columns = (*ALWAYS, *own, *texts, *(PACKED if packed else ()))
-    return {
-        column.name: column
-        for column in (
-            columns if layout == "number" else (column.along_tokens() for column in columns)
-        )
-    }
+    if layout == "token":
+        columns = tuple(column.along_tokens() for column in columns)
+    return {column.name: column for column in columns}
 
 
 def build_schema(
@@ -87,7 +82,14 @@ def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
     :mod:`numtok.tokenizer.metadata`. SchemaError if the data is not numtok's, or of a newer format,
     or the metadata are damaged.
     """
-    described = (schema.metadata or {}).get(METADATA_KEY)
+    return _parsed(_described(schema), where)
+
+
+def _described(schema: pa.Schema) -> bytes | None:
+    return (schema.metadata or {}).get(METADATA_KEY)
+
+
+def _parsed(described: bytes | None, where: str) -> dict[str, Any]:
     try:
         if described is None:
             raise SchemaError(
@@ -154,30 +156,20 @@ class _Declared(NamedTuple):
     frame: tuple[list[int], list[int]]  # the special tokens before and after each row
 
 
-@functools.lru_cache(maxsize=16)
-def _declared_by(described: bytes) -> _Declared:
-    metadata = parse_metadata(described)
+@functools.lru_cache(maxsize=16)  # all batches of a file have the same
+def _declared_by(described: bytes | None, where: str) -> _Declared:
+    metadata = _parsed(described, where)
     numbers = [from_dict(options) for options in metadata["numbers"]]
     layout, packed = metadata["layout"], metadata["pack"] is not None
     columns = MappingProxyType(columns_of(numbers, True, layout, packed))
     return _Declared(columns, layout == "number", numbers[0].stays_text, packed, metadata["frame"])
 
 
-def _declared(schema: pa.Schema, where: str = "") -> _Declared:
-    """Return the facts of a schema. Its metadata are parsed once for all batches that have it."""
-    described = (schema.metadata or {}).get(METADATA_KEY)
-    try:
-        return _declared_by(described or b"")
-    except SchemaError:
-        read_metadata(schema, where)  # which names the file
-        raise
-
-
 def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]:
     """Return the columns that numtok may have written, by the representations in the metadata. All
     others are a user's own columns.
     """
-    return _declared(schema, where).columns
+    return _declared_by(_described(schema), where).columns
 
 
 def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> None:
@@ -185,7 +177,7 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
     SchemaError naming the row, if columns disagree in nulls or lengths, ``number_index`` does not
     ascend within ``input_ids``, or the row does not begin and end with the metadata's ``frame``.
     """
-    for wrong, message, *columns in _checks(batch, _declared(batch.schema)):
+    for wrong, message, *columns in _checks(batch, _declared_by(_described(batch.schema), where)):
         if wrong.any():
             row = int(np.argmax(wrong))
             message = message.format(*(one[row] for one in columns))

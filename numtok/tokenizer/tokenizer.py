@@ -19,7 +19,13 @@ from numtok.engines.engine import Engine, Slots
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, SpelledOut, Subword, representations_of
+from numtok.representations import (
+    Representation,
+    SpelledOut,
+    Subword,
+    from_dict,
+    representations_of,
+)
 from numtok.representations.parse import Representations, set_for_all
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.advice import advise_bare
@@ -143,7 +149,7 @@ class Tokenizer:
 
         The engine is made when it is first needed.
         """
-        numbers = saving.saved_representations(settings)
+        numbers = [*map(from_dict, settings["numbers"])]
         rules = Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"]
         return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
@@ -246,7 +252,7 @@ class Tokenizer:
         """
         if metadata["tokenizer"] == self.fingerprint:
             return True
-        numbers = saving.saved_representations(metadata)  # files of format 1 tell the form apart
+        numbers = [*map(from_dict, metadata["numbers"])]  # files of format 1 tell the form apart
         return metadata["tokenizer"] == saving.fingerprint_of(
             self.config, numbers, self.grammar, self.leading_space, with_form=True
         ) and set_for_all(numbers, compact=False) == set_for_all(
@@ -303,31 +309,20 @@ class Tokenizer:
 
     @functools.cached_property
     def _encoder(self) -> Encoder:
-        return Encoder(
-            self.representations,
-            self.selector,
-            self._vocabulary,
-            self._engines,
-            lambda: {
-                "grammar": self.grammar.to_dict(),
-                "numbers": [one.to_dict() for one in self.representations],
-                **self._vocabulary.described(),
-                "tokenizer": self.fingerprint,
-                "leading_space": self.leading_space,
-            },
-            lambda batch: self._decoder.batch(batch),
-        )
+        described = {
+            "grammar": self.grammar.to_dict(),
+            "numbers": [one.to_dict() for one in self.representations],
+            **self._vocabulary.described(),
+            "tokenizer": self.fingerprint,
+            "leading_space": self.leading_space,
+        }
+        parts = self.selector, self._vocabulary, self._engines
+        return Encoder(self.representations, *parts, described, self.decoder.batch)
 
     @functools.cached_property
-    def _decoder(self) -> Decoder:
-        return Decoder(
-            self.config,
-            self.representations,
-            self.tokens,
-            self.spelling,
-            self.grammar,
-            lambda: self._engines.whole,
-        )
+    def decoder(self) -> Decoder:
+        """The decoder of ids, which also reads the numbers in them."""
+        return Decoder(self._vocabulary, self.representations, self.grammar, self._engines)
 
     @overload
     def __call__(self, text: str, **options: Unpack[TextOptions]) -> Encoding: ...
@@ -419,7 +414,7 @@ class Tokenizer:
         """
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
-        return self._decoder.ids(encoding, numbers)
+        return self.decoder.ids(encoding, numbers)
 
     def decode_batch(self, batch: ArrowArray) -> pa.Array:
         """Return the texts of a batch (``pyarrow`` or another Arrow library) that this tokenizer
@@ -442,7 +437,7 @@ class Tokenizer:
                 f" one has {self.fingerprint}); load the one that encoded it, with the same"
                 " representations and grammar"
             )
-        return self._decoder.batch(rows)
+        return self.decoder.batch(rows)
 
     def numbers_in(
         self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None
@@ -459,24 +454,4 @@ class Tokenizer:
             InputError: if there are neither as many values as ids nor as many as numbers, or a
                 value is not finite.
         """
-        return self._decoder.numbers_in(ids, values)
-
-    def join(self, texts: Sequence[str], numbers: Sequence[str]) -> str:
-        """Return ``texts``, one more than ``numbers``, with these between them, as :meth:`decode`
-        does: with the spaces before numbers that the tokenizer drops.
-        """
-        return self._decoder.join(texts, numbers)
-
-    def decoded_apart(self, ids: npt.NDArray[np.int32]) -> list[tuple[int, int, str]] | None:
-        """Return (first token, end, text) of ids that the source decodes to other text than theirs;
-        None unless numbers are tokens of the text.
-        """
-        return self._decoder.decoded_apart(ids)
-
-    def read_spelled(
-        self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]
-    ) -> pa.LargeStringArray:
-        """Return the text of the spelled-out numbers that begin at the positions in int32[n] ids;
-        what is no number, as its symbols.
-        """
-        return self._decoder.read_spelled(ids, positions)
+        return self.decoder.numbers_in(ids, values)

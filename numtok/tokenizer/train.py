@@ -26,10 +26,11 @@ import pyarrow as pa
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.config import TOKENIZER_FILE
 from numtok.engines.hf_tokenizers import complete_library
-from numtok.errors import InputError, OutputError, TokenizerError
+from numtok.errors import InputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.scan import scan
+from numtok.tokenizer.saving import refuse_to_replace
 
 END_OF_TEXT = "<|endoftext|>"
 SMALLEST = 257  # every byte and END_OF_TEXT
@@ -87,19 +88,18 @@ def train_tokenizer(
     tokenizer.train_from_iterator(chunks(), trainer)
     if not trained_on:
         raise InputError("there is no text to train on; give files with words in them")
-    return _compact(json.loads(tokenizer.to_str()))
+    config: dict[str, Any] = json.loads(tokenizer.to_str())
+    # a third smaller than pairs, and as clear: no byte-level token contains a space
+    config["model"]["merges"] = [" ".join(merge) for merge in config["model"]["merges"]]
+    return config
 
 
 def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool = False) -> Path:
     """Write ``tokenizer.json`` into ``folder``, compactly; returns its path. Beside it goes the
     ``tokenizer_config.json`` that tells transformers the end token.
     """
+    refuse_to_replace(folder, overwrite)
     path = Path(folder) / TOKENIZER_FILE
-    if path.exists() and not overwrite:
-        raise OutputError(
-            f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
-            " (--overwrite)"
-        )
     stock = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
     write_file(path.with_name("tokenizer_config.json"), json.dumps(stock, indent=2) + "\n")
@@ -138,12 +138,3 @@ def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
     text[taken_out | ((text >= 0x30) & (text <= 0x39))] = NOWHERE
     ended = np.insert(text, rows.offsets[1:] - first, NOWHERE).tobytes()
     return [chunk.decode() for chunk in ended.split(bytes([NOWHERE])) if chunk]
-
-
-def _compact(config: dict[str, Any]) -> dict[str, Any]:
-    """Write merges as ``"a b"``, a third smaller than pairs; no byte-level token contains a space,
-    so nothing is ambiguous.
-    """
-    model = config["model"]
-    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
-    return config | {"model": model | {"merges": merges}}

@@ -118,19 +118,19 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
     return flat, with_space, offsets
 
 
-def symbol_stream(
+def symbol_columns(
     representation: Representation, spelled: Spelled | None, positions: Ints, length: int
-) -> tuple[str, npt.NDArray[Any]] | None:
-    """Return the column with one value per token, (name, [length]), where the tokens of the numbers
-    begin at the positions: 0 but at symbols; None if the representation has none.
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns [length] with one value per token, where the tokens of the numbers begin at
+    the positions: 0 but at symbols.
     """
     if not isinstance(representation, SpelledOut) or spelled is None or spelled.stream is None:
-        return None
+        return {}
     if (column := representation.token_column) is None:
-        return None
+        return {}
     values = np.zeros(length, spelled.stream.dtype)
     values[_symbol_places(spelled, positions + representation.bracketed)] = spelled.stream
-    return column.name, values
+    return {column.name: values}
 
 
 def _symbol_places(spelled: Spelled, positions: Ints) -> Ints:

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
-import hf_number_checks as number_checks
+import hf_checks as checks
 from hf_cases import CHAT_TEMPLATE, build_ours, oracle, ours, source
 from hf_compare import compare
 
@@ -64,7 +64,7 @@ def test_chats_with_numbers(options):
         assert (marked[0][0], marked[-1][1]) == (rendered.index("1229"), last)
     assert "number_value" not in got
     on = tok.apply_chat_template(CHAT_WITH_NUMBERS, return_numbers=True, **options)
-    number_checks.check_streams(on, expected, oracle("llama"))
+    checks.check_streams(on, expected, oracle("llama"))
     marked = zip(on["number_value"], on["number_mask"], strict=True)
     assert [value for value, mark in marked if mark] == [1234.0, -5.0, 1229.0, 1200.0]
 

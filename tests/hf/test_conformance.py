@@ -2,19 +2,24 @@
 asked of it.
 """
 
+import copy
+import pickle
+
+import numpy as np
 import pytest
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("transformers")
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 import hf_checks as checks
 import hf_inputs as inputs
 from hf_cases import BYTE_LEVEL, KINDS, oracle, ours, source
-from hf_compare import compare
+from hf_compare import FLAGS, attributes, compare, outcome, same
 from hostile import texts
+from tokenizers.decoders import DecodeStream
 from transformers import PreTrainedTokenizerFast
 
 from numtok.representations import NUM, PlaceValue
@@ -43,26 +48,63 @@ def test_calls(kind, call):
 @every_kind
 @settings(max_examples=examples(4))
 @given(
-    first=texts,
-    second=texts,
-    options=st.sampled_from(
+    texts,
+    texts,
+    st.sampled_from(
         [{}, {"return_tensors": "np"}, {"max_length": 4, "return_special_tokens_mask": True}]
     ),
 )
-def test_other_ways_in(kind, first, second, options):
-    reference = oracle(kind)
-    checks.check_other_ways_in(
-        ours(kind),
-        source(kind),
-        reference.strip_numbers(first),
-        reference.strip_numbers(second),
-        **options,
-    )
+def test_other_ways_in(kind, text, pair, options):
+    """``encode``, ``tokenize``, keywords, ``text_target`` and the rest of what makes token ids of
+    text.
+    """
+    text, pair = map(oracle(kind).strip_numbers, (text, pair))
+    without, limits = text.replace("[NUM", ""), {"truncation": True, "max_length": 5}
+    kwargs = {"add_special_tokens": False, "return_offsets_mapping": True}
+    ways = [
+        lambda one: one.encode(text),
+        lambda one: one.encode(text, pair, **options),
+        lambda one: one.encode(text, add_special_tokens=False),
+        lambda one: one.tokenize(text),
+        lambda one: one.tokenize(text, pair=pair, add_special_tokens=True),
+        lambda one: one(text=text, text_pair=pair, **options),
+        lambda one: one(text_target=text, **options),
+        lambda one: one(text_target=[text, pair], text_pair_target=[pair, text], **options),
+        lambda one: one(text, text_target=pair, **options),
+        lambda one: one([text, pair], text_target=[pair, text], max_target_length=3, **limits),
+        lambda one: one(text, tokenizer_kwargs=kwargs),
+        lambda one: one.convert_tokens_to_ids(one.tokenize(text)),
+        lambda one: one.convert_tokens_to_string(one.tokenize(text)),
+        # the backend knows the number token
+        lambda one: one.backend_tokenizer.encode(without, pair.replace("[NUM", "")),
+        lambda one: one.backend_tokenizer.encode_batch([without]),
+    ]
+    for k, way in enumerate(ways):
+        compare(ours(kind), source(kind), way, k)
 
 
 @every_kind
 def test_batch_encoding(kind):
-    checks.check_batch_encoding(ours(kind), source(kind), SAMPLES[:3])
+    """What can be done with the result: items, slices, conversion, pickle, copies."""
+    tok, stock = ours(kind), source(kind)
+    ways = [
+        lambda one: one[0],
+        lambda one: one["input_ids"],
+        lambda one: one.input_ids,
+        lambda one: one[0:1],
+        lambda one: list(one.keys()),
+        lambda one: pickle.loads(pickle.dumps(one)),
+        lambda one: one.copy(),
+        lambda one: {**one},
+        lambda one: one.to("cpu"),
+        lambda one: type(one)(dict(one)).convert_to_tensors("np"),
+        lambda one: type(one)(dict(one), tensor_type="pt"),
+        lambda one: type(one)({"input_ids": [1, 2]}, tensor_type="np", prepend_batch_axis=True),
+    ]
+    padded = [{"padding": True, "return_tensors": tensors} for tensors in ("pt", "np")]
+    for k, way in enumerate(ways):
+        for options in ({}, *padded):
+            compare(tok, stock, lambda one: way(one(SAMPLES[:3], **options)), (k, options))
 
 
 @every_kind
@@ -86,24 +128,24 @@ def test_pad(kind):
         [{"input_ids": ["a"]}],
     ]
     for shape in shapes:
-        for one in options:
-            checks.check_pad(tok, stock, shape, **one)
+        for some in options:  # `pad` changes what it is given
+            compare(tok, stock, lambda one: one.pad(copy.deepcopy(shape), **some), (shape, some))
 
 
 @every_kind
 def test_bad_input(kind):
+    """The same type of exception, and none where there is none; afterwards it works as before."""
     tok, stock = ours(kind), source(kind)
-    for text, pair in inputs.BAD:
-        for options in (
-            {},
-            {"is_split_into_words": True},
-            {"padding": True, "return_tensors": "np"},
-        ):
-            if not hasattr(text, "__next__"):
-                checks.check_bad_input(tok, stock, text, pair, **options)
-    for options in inputs.BAD_OPTIONS:
-        checks.check_bad_input(tok, stock, ["a text without", "any of these"], **options)
-        checks.check_bad_input(tok, stock, "a text without", "any of these", **options)
+    split, padded = {"is_split_into_words": True}, {"padding": True, "return_tensors": "np"}
+    good = (["a text without", "any of these"], None), ("a text without", "any of these")
+    calls = [
+        *((text, pair, options) for text, pair in inputs.BAD for options in ({}, split, padded)),
+        *((text, pair, options) for text, pair in good for options in inputs.BAD_OPTIONS),
+    ]
+    for text, pair, options in calls:
+        if not hasattr(text, "__next__"):
+            compare(tok, stock, lambda one: one(text, pair, **options), (text, pair, options))
+            compare(tok, stock, lambda one: one("a text"))
     for way in ("encode", "tokenize", "decode", "batch_decode", "pad"):
         for bad in (5.5, None, b"a", "nonsense", [["a"], 5], [5.5], [-1], [10**20], object()):
             compare(tok, stock, lambda one: getattr(one, way)(bad), (way, bad))
@@ -114,24 +156,81 @@ def test_bad_input(kind):
 @settings(max_examples=examples(8, thorough=25))
 @given(data=st.data())
 def test_decode(kind, data):
-    """Of ids that come from text, and of any ids; at once and token by token."""
-    stock = source(kind)
+    """Of ids that come from text, and of any ids, in every form and with every flag; at once and
+    token by token: ``DecodeStream`` as servers use it, and the streamers of transformers.
+    """
+    tok, stock = ours(kind), source(kind)
     of_text = texts.map(lambda text: stock.encode(oracle(kind).strip_numbers(text)))
     any_ids = st.lists(st.integers(0, len(stock) - 1), max_size=12)
     ids = data.draw(st.one_of(any_ids, of_text))
-    checks.check_decode(ours(kind), stock, ids)
-    checks.check_decode_stream(ours(kind), stock, ids)
+    array, tensor = np.array(ids, np.int64), torch.tensor(ids, dtype=torch.int64)
+    batch = [ids, ids[:1], ids[::-1]]
+    of_one = [ids, tuple(ids), array, tensor, batch, {"input_ids": ids}, *ids[:1]]
+    of_many = [batch, ids, np.array([ids, ids]), torch.tensor([ids, ids]), []]
+    for options in FLAGS:
+        for form in of_one:
+            compare(tok, stock, lambda one: one.decode(form, **options), (form, options))
+        for form in of_many:
+            compare(tok, stock, lambda one: one.batch_decode(form, **options), (form, options))
+        compare(tok, stock, lambda one: one.decode(token_ids=ids, **options), options)
+    compare(tok, stock, lambda one: one.convert_tokens_to_string(one.convert_ids_to_tokens(ids)))
+    corrupt = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
+    corrupt = {corrupt: True, "clean_up_tokenization_spaces": True}
+    with attributes(tok, corrupt), attributes(stock, corrupt):
+        compare(tok, stock, lambda one: one.decode(ids))
+    for flag in ({"skip_special_tokens": skip} for skip in (False, True)):
+        mine, theirs = DecodeStream(**flag), DecodeStream(**flag)
+        for number in ids:
+            steps = (mine, tok.backend_tokenizer), (theirs, stock.backend_tokenizer)
+            same(*(outcome(lambda: stream.step(one, number)) for stream, one in steps))
+        assert checks.stream_text(tok, ids, **flag) == checks.stream_text(stock, ids, **flag)
 
 
 @every_kind
 def test_vocabulary(kind):
-    tok = ours(kind)
+    """Names and ids: those of the source, and the number tokens."""
+    tok, stock = ours(kind), source(kind)
     assert tok.is_fast and isinstance(tok, PreTrainedTokenizerFast)
     assert not type(tok).__name__.endswith("Fast")
     forms = [NUM, f" {NUM}"] if kind in BYTE_LEVEL else [NUM]
-    tokens = {form: len(source(kind)) + k for k, form in enumerate(forms)}
+    tokens = {form: len(stock) + k for k, form in enumerate(forms)}
+    old, decoder = stock.get_vocab(), tok.added_tokens_decoder
     assert tok.numtok.tokens == tokens
-    checks.check_vocabulary(tok, source(kind), tokens)
+    assert tok.get_vocab() == tok.vocab == old | tokens
+    assert len(tok) == len(stock) + len(tokens)
+    assert tok.vocab_size == stock.vocab_size
+    for token, number in tokens.items():
+        assert tok.convert_tokens_to_ids(token) == number not in tok.all_special_ids
+        assert tok.convert_ids_to_tokens(number) == token
+        assert tok.convert_ids_to_tokens([number], skip_special_tokens=True) == [token]
+        assert tok.get_special_tokens_mask([number], already_has_special_tokens=True) == [0]
+        assert not decoder[number].special and not decoder[number].normalized
+    assert tok.get_added_vocab() == stock.get_added_vocab() | tokens
+    assert tok.added_tokens_encoder == stock.added_tokens_encoder | tokens
+    assert checks.added_tokens(tok).items() >= checks.added_tokens(stock).items()
+    assert decoder.keys() - stock.added_tokens_decoder.keys() == set(tokens.values())
+    names = [name + part for name in stock.SPECIAL_TOKENS_ATTRIBUTES for part in ("", "_id")]
+    for name in [*checks.NAMES, *names]:
+        compare(tok, stock, lambda one: getattr(one, name), name)
+    words = [*list(old)[::29], "nowhere in it", "", stock.unk_token]
+    ids = [*range(0, len(stock), 31), len(stock) + 1000]
+    ways = [
+        *(lambda one, token=token: one.convert_tokens_to_ids(token) for token in (words, None, 5)),
+        *(lambda one, which=which: one.convert_ids_to_tokens(which) for which in (ids, "a", -1)),
+        lambda one: [one.convert_tokens_to_ids(token) for token in words],
+        lambda one: [one.convert_ids_to_tokens(number) for number in ids],
+        lambda one: one.convert_ids_to_tokens(np.array(ids)),
+        lambda one: one.convert_ids_to_tokens(ids, skip_special_tokens=True),
+        lambda one: one.convert_tokens_to_string(words[:20]),
+        lambda one: one.num_special_tokens_to_add(),
+        lambda one: one.num_special_tokens_to_add(pair=True),
+        lambda one: one.get_special_tokens_mask(ids[:-1], already_has_special_tokens=True),
+        lambda one: one.get_special_tokens_mask(ids[:-1]),
+        lambda one: one.clean_up_tokenization("a . b 's"),
+        bool,
+    ]
+    for k, way in enumerate(ways):
+        compare(tok, stock, way, k)
 
 
 @pytest.mark.parametrize("brackets", [True, False])

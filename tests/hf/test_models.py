@@ -1,7 +1,12 @@
-"""Stock models, ``generate`` and pipelines take the drop-in tokenizer as they take its source."""
+"""Stock models, ``generate`` and pipelines take the drop-in tokenizer as they take its source; the example
+that a user would copy.
+"""
 
 import copy
 import functools
+import importlib.util
+import re
+import sys
 
 import pytest
 
@@ -11,6 +16,7 @@ pytest.importorskip("torch")
 import torch
 import transformers
 from hf_cases import TEXTS, ours, source
+from places import ROOT
 from transformers import BertConfig, GPT2Config
 
 PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
@@ -80,3 +86,23 @@ def test_token_classification_pipeline(strategy):
     spans = {text[one["start"] : one["end"]] for one in found}
     assert strategy != "none" or {"1,234", "-7.5"} <= spans
     assert max(one["end"] for one in found) == len(text)
+
+
+@pytest.mark.slow
+def test_the_example_runs(capsys, monkeypatch):
+    pytest.importorskip("accelerate")
+    pytest.importorskip("datasets")
+    path = ROOT / "examples" / "huggingface.py"
+    spec = importlib.util.spec_from_file_location("example_huggingface", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(sys, "argv", [str(path), "--steps", "60", "--batch-size", "32"])
+    module.main()
+    out = capsys.readouterr().out
+    assert len(re.findall(r"^\d+ \+ \d+ = ?-?[\d.]+    \(right: \d+\)$", out, re.M)) == 5
+    after, before = map(
+        float,
+        re.search(r"off by ([\d.]+) on average, before training by ([\d.]+)$", out, re.M).groups(),
+    )  # type: ignore[union-attr]
+    assert after < 20 < 80 < before  # 10.3 in one run; always writing 99 is off by 33

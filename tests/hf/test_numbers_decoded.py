@@ -14,7 +14,6 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import hf_checks as checks
-import hf_number_checks as number_checks
 from hf_cases import KINDS, SPELLED, TAKES_ALL, build_ours, oracle, ours, source
 from hf_inputs import NUMBER_TEXTS
 from hf_oracle import canonical
@@ -52,7 +51,7 @@ def test_decode(kind, numbers, documents):
         for text, own in zip(documents, places, strict=True)
         if all(math.isfinite(place.value) for place in own)
     ]
-    number_checks.check_number_decode(tok, reference, finite or ["5"])
+    checks.check_number_decode(tok, reference, finite or ["5"])
 
 
 def test_decode_refuses():

@@ -6,11 +6,12 @@ import pytest
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
-import hf_number_checks as number_checks
+import hf_checks as checks
 import torch
 import transformers
 from hf_cases import SINGLE, SPELLED, TEXTS, build_ours, oracle, ours, source
-from hf_compare import same
+from hf_compare import attributes, same
+from hf_oracle import NEUTRAL
 
 from numtok.representations import FloatBits, FoNE, XVal
 
@@ -19,18 +20,32 @@ from numtok.representations import FloatBits, FoNE, XVal
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
 def test_padding_of_streams(kind, side, numbers):
+    """``pad`` pads every stream as it pads the ids, and gives what padding within the call gives."""
     chosen = (SINGLE | SPELLED)[numbers]
     tok, reference = ours(kind, chosen), oracle(kind, chosen)
-    for options in (
-        {},
-        {"padding": "max_length", "max_length": 40},
-        {"pad_to_multiple_of": 8},
-        {"return_tensors": "np"},
-        {"return_tensors": "pt"},
-    ):
-        number_checks.check_number_padding(
-            tok, reference, ["a 5", "no number", "-3 4 5 b 1,234 text"], side, **options
-        )
+    texts = ["a 5", "no number", "-3 4 5 b 1,234 text"]
+    expected = [reference.call(text).rows[0] for text in texts]
+    long = {"padding": "max_length", "max_length": 40}
+    tensors = [{"return_tensors": one} for one in ("np", "pt")]
+    for options in ({}, long, {"pad_to_multiple_of": 8}, *tensors):
+        with attributes(tok, {"padding_side": side}):
+            features = [tok(text, return_numbers=True) for text in texts]
+            padded = tok.pad(features, **options)
+            plain = [{key: one[key] for key in ("input_ids", "attention_mask")} for one in features]
+            bare = tok.pad(plain, **options)
+        for name in ("input_ids", "attention_mask"):
+            same(padded[name], bare[name])
+        width = len(bare["input_ids"][0])
+        for name in ["number_value", "number_mask", *reference.extra_streams()]:
+            for ours_, row in zip(padded[name], expected, strict=True):
+                stream = row.stream(name)
+                shape = next((np.asarray(one).shape for one in stream), ())
+                filling = [np.full(shape, NEUTRAL.get(name, 0))] * (width - len(stream))
+                theirs = filling + stream if side == "left" else stream + filling
+                checks.same_stream(ours_, theirs)
+        if "return_tensors" in options:
+            dtypes = [str(padded[name].dtype) for name in ("number_value", "number_mask")]
+            assert [one.removeprefix("torch.") for one in dtypes] == ["float64", "bool"]
 
 
 def test_padding_forms():
@@ -65,8 +80,6 @@ def test_words_of_64_bits():
 
 # The collators of transformers
 
-PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
-
 
 def collators(tok):
     # random words are drawn from all there are, so they would differ
@@ -91,12 +104,14 @@ def features_of(tok, texts, labelled, **options):
     "name", ["padding", "token classification", "sequences", "causal", "masked"]
 )
 def test_collators_without_numbers(name):
+    texts = ["a few words", "the number of things is not known", "[NUM]"]
     labelled, masked = name in ("token classification", "sequences"), name == "masked"
-    batches = []
-    for tok in (ours("bert"), source("bert")):
-        rows = features_of(tok, PLAIN, labelled, return_special_tokens_mask=masked)
-        batches.append(dict(collators(tok)[name](rows)))
-    same(*batches)
+
+    def batch(tok):
+        rows = features_of(tok, texts, labelled, return_special_tokens_mask=masked)
+        return dict(collators(tok)[name](rows))
+
+    same(batch(ours("bert")), batch(source("bert")))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -11,7 +11,7 @@ from effort import examples
 
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
-import hf_number_checks as number_checks
+import hf_checks as checks
 import trained
 from hf_cases import (
     FILLER,
@@ -67,7 +67,7 @@ def test_offsets_of_large_batches(name, rows, special, cut, left):
     if cut:
         options |= {"truncation": True, "max_length": 6, "padding": True, "return_tensors": "np"}
     sides = {"truncation_side": "left" if left else "right"}
-    number_checks.check_numbers(tok, reference, [*rows, FILLER], None, sides, **options)
+    checks.check_numbers(tok, reference, [*rows, FILLER], None, sides, **options)
 
 
 ODD = ["é", "e\u0301", "\u0301", "ﬁ", "İ", "½", "\u2581", "\u00a0", "", "\t", "\u200b", "一", "🙂"]
@@ -81,7 +81,7 @@ def test_offsets_of_words(kind):
     """
     odd = [f"a {before} b 5{after} c 1,234" for before in ODD for after in ODD]
     for rows in [[*MIXED_TEXTS, FILLER], odd, [*odd[::9], "x" * 5000 + " 5 y"]]:
-        number_checks.check_numbers(ours_experienced(kind), oracle(kind), rows, **OFFSETS)
+        checks.check_numbers(ours_experienced(kind), oracle(kind), rows, **OFFSETS)
 
 
 SENTENCES = [
@@ -123,7 +123,7 @@ def test_short_texts(kind, name, sentences):
     """A short text or pair alone; its numbers are known from the second call on."""
     tok, reference = (make(kind, REPRESENTATIONS[name]) for make in (ours, oracle))
     for text, options, pair in itertools.product(sentences, CALLS, (None, sentences[0])):
-        number_checks.check_numbers(tok, reference, text, pair, **options)
+        checks.check_numbers(tok, reference, text, pair, **options)
 
 
 def test_of_numbers_that_begin_in_one_token_the_first_has_the_value():

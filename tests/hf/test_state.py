@@ -1,10 +1,11 @@
 """Calls leave no state behind; what is changed between calls counts from then on; calls may run at
-the same time.
+the same time; copies are equal and independent.
 """
 
 import copy
 import itertools
 import lzma
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from hypothesis import strategies as st
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
+import hf_checks as checks
 import hf_inputs as inputs
-import hf_number_checks as number_checks
-from hf_cases import SPELLED, TAKES_ALL, build_ours, oracle, ours, source
+from hf_cases import SETTINGS, SPELLED, TAKES_ALL, TEXTS, build_ours, oracle, ours, source
 from hf_compare import same
 from hf_inputs import NUMBER_TEXTS
 from hf_oracle import Oracle
@@ -50,10 +51,10 @@ def test_no_state_is_kept(kind, calls):
     tok = ours(kind)
     names = set(vars(tok))
     for call in calls:
-        number_checks.check_numbers(
+        checks.check_numbers(
             tok, oracle(kind), call.text, call.text_pair, call.sides, **call.options
         )
-        number_checks.check_numbers(tok, oracle(kind), ["a 5 [NUM]", "another, longer text 1,234"])
+        checks.check_numbers(tok, oracle(kind), ["a 5 [NUM]", "another, longer text 1,234"])
     assert set(vars(tok)) <= names | {"cache", "deprecation_warnings"}
 
 
@@ -125,9 +126,9 @@ def test_changed_after_use(kind, change):
     reference = Oracle(stock, tok.numtok)
     for text in ("a 5 of a [NUM] -3", ["aa 1,234 <|2.5|>", "x"], "none <|2.5|> at all"):
         for options in ({}, {"padding": True, "truncation": True, "return_offsets_mapping": True}):
-            number_checks.check_numbers(tok, reference, text, **options)
+            checks.check_numbers(tok, reference, text, **options)
     if change in ("normalizer", "pre-tokenizer", "decoder", "post-processor"):
-        number_checks.check_number_decode(tok, reference, ["a 5 of", "a -3"])
+        checks.check_number_decode(tok, reference, ["a 5 of", "a -3"])
 
 
 def test_encodings_of_a_large_batch_are_of_its_time():
@@ -183,3 +184,53 @@ def test_in_threads(kind, numbers):
     new = [text.replace("5", "8").replace("7", "9 x") for text in documents]
     at_once(new, plain + cutting)
     assert [dict(tok(text)) for text in new] == [dict(reference(text)) for text in new]
+
+
+def dilled(tok):
+    import dill
+
+    return dill.loads(dill.dumps(tok))
+
+
+COPIES = {
+    "pickle": lambda tok: pickle.loads(pickle.dumps(tok)),
+    "dill": dilled,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("name", ["default", "combined", "spelled"])
+def test_copies(name, way):
+    for kind in ("bert", "roberta"):
+        tok = build_ours(kind, **SETTINGS[name])
+        # before anything is made on demand
+        checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)
+        checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # and after
+        assert ("number_value" in COPIES[way](tok)("a 5")) == bool(
+            SETTINGS[name].get("return_numbers")
+        )
+
+
+def test_a_deep_copy_is_independent():
+    tok = build_ours("bert")
+    tok(TEXTS)
+    other = copy.deepcopy(tok)
+    other.add_tokens(["<9>"])
+    other.padding_side = "left"
+    assert "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1
+    assert tok.padding_side == "right"
+    values = [one("<9> 5", return_numbers=True)["number_value"] for one in (tok, other)]
+    assert [sum(value != 1 for value in one) for one in values] == [2, 1]
+
+
+def test_class_may_be_swapped():
+    """As serving engines do it: a copy whose class is a subclass made on the spot."""
+    tok = build_ours("roberta")
+    other = copy.copy(tok)
+    other.__class__ = type(
+        f"Cached{type(tok).__name__}", (type(tok),), {"get_vocab": lambda self: tok.get_vocab()}
+    )
+    same(other(TEXTS, return_numbers=True), tok(TEXTS, return_numbers=True))
+    assert other.decode(tok(TEXTS[0])["input_ids"]) == tok.decode(tok(TEXTS[0])["input_ids"])

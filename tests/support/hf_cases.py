@@ -5,8 +5,6 @@ and ours made from them.
 templates for pairs; ``ours(kind)`` is the drop-in made from it. Both are shared between tests;
 ``build_source`` and ``build_ours`` make new ones, for tests that change them."""
 
-import copy
-
 import pytest
 import trained
 from kept import kept
@@ -254,33 +252,6 @@ MIXED_TEXTS = [
 ]
 
 
-# The oracle, and sources that the oracle can be asked with
-# ---------------------------------------------------------------------
-
-
 @kept
 def oracle(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto"):
     return Oracle(source(kind), ours(kind, numbers, grammar, leading_space).numtok)
-
-
-def stock_with_numbers(kind):
-    """A new source with the number tokens added in the way that everybody adds tokens."""
-    stock = build_source(kind)
-    for token in ours(kind).numtok.tokens:
-        stock.add_tokens([AddedToken(token, normalized=False, special=False)])
-    return stock
-
-
-def stock_without_numbers(tok, kind):
-    """A source whose added tokens are those of ``tok``; the stand-ins of the oracle come after
-    them.
-    """
-    stock = copy.deepcopy(source(kind))
-    added = tok.added_tokens_decoder
-    own = {
-        token: AddedToken(f"\ue100{number}\ue100", normalized=False)
-        for token, number in tok.numtok.tokens.items()
-    }
-    for number in sorted(set(added) - set(stock.added_tokens_decoder)):
-        stock.add_tokens([own.get(added[number].content, added[number])])
-    return stock

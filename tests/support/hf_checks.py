@@ -1,17 +1,15 @@
-"""Check what a drop-in tokenizer has to do with text without numbers, one function for each behaviour;
-each raises AssertionError if ``tok`` does otherwise.
-
-The oracle is the source tokenizer itself. Text with numbers: :mod:`hf_number_checks`.
+"""Check what a drop-in tokenizer has to do, one function for each behaviour; each raises
+AssertionError if ``tok`` does otherwise. Of text without numbers the oracle is the source tokenizer
+itself, of text with numbers :class:`hf_oracle.Oracle`.
 """
 
-import pickle
 import warnings
 
 import numpy as np
+import tokenizers
 import torch
 import transformers
-from hf_compare import FLAGS, attributes, compare, outcome, same
-from tokenizers.decoders import DecodeStream
+from hf_compare import ENCODING, FLAGS, attributes, compare, outcome, same
 
 from numtok.engines.choose import EngineWarning
 
@@ -20,119 +18,6 @@ def check_call(tok, source, text, pair=None, sides=None, **options):
     """A call returns what it returns on the source, in every field, type and encoding."""
     with attributes(tok, sides or {}), attributes(source, sides or {}):
         compare(tok, source, lambda one: one(text, pair, **options), (text, pair, options))
-
-
-def check_other_ways_in(tok, source, text, pair, **options):
-    """``encode``, ``tokenize``, keywords, ``text_target`` and the rest of what makes token ids of
-    text.
-    """
-    ways = [
-        lambda one: one.encode(text),
-        lambda one: one.encode(text, pair, **options),
-        lambda one: one.encode(text, add_special_tokens=False),
-        lambda one: one.tokenize(text),
-        lambda one: one.tokenize(text, pair=pair, add_special_tokens=True),
-        lambda one: one(text=text, text_pair=pair, **options),
-        lambda one: one(text_target=text, **options),
-        lambda one: one(text_target=[text, pair], text_pair_target=[pair, text], **options),
-        lambda one: one(text, text_target=pair, **options),
-        lambda one: one(
-            [text, pair],
-            text_target=[pair, text],
-            max_target_length=3,
-            truncation=True,
-            max_length=5,
-        ),
-        lambda one: one(
-            text, tokenizer_kwargs={"add_special_tokens": False, "return_offsets_mapping": True}
-        ),
-        lambda one: one.convert_tokens_to_ids(one.tokenize(text)),
-        lambda one: one.convert_tokens_to_string(one.tokenize(text)),
-        # which knows the number token
-        lambda one: one.backend_tokenizer.encode(
-            text.replace("[NUM", ""), pair.replace("[NUM", "")
-        ),
-        lambda one: one.backend_tokenizer.encode_batch([text.replace("[NUM", "")]),
-    ]
-    for k, way in enumerate(ways):
-        compare(tok, source, way, (k, text, pair, options))
-
-
-def check_batch_encoding(tok, source, texts):
-    """What can be done with the result: items, slices, conversion, pickle, copies."""
-    ways = [
-        lambda one: one[0],
-        lambda one: one["input_ids"],
-        lambda one: one.input_ids,
-        lambda one: one[0:1],
-        lambda one: list(one.keys()),
-        lambda one: pickle.loads(pickle.dumps(one)),
-        lambda one: one.copy(),
-        lambda one: {**one},
-        lambda one: one.to("cpu"),
-        lambda one: type(one)(dict(one)).convert_to_tensors("np"),
-        lambda one: type(one)(dict(one), tensor_type="pt"),
-        lambda one: type(one)({"input_ids": [1, 2]}, tensor_type="np", prepend_batch_axis=True),
-    ]
-    for k, way in enumerate(ways):
-        for options in (
-            {},
-            {"padding": True, "return_tensors": "pt"},
-            {"padding": True, "return_tensors": "np"},
-        ):
-            compare(tok, source, lambda one: way(one(texts, **options)), (k, texts, options))
-
-
-def check_pad(tok, source, features, **options):
-    """``pad`` on features that hold no number streams."""
-
-    def copied(one):  # `pad` changes what it is given
-        return pickle.loads(pickle.dumps(one))
-
-    compare(tok, source, lambda one: one.pad(copied(features), **options), (features, options))
-
-
-def check_bad_input(tok, source, text, text_pair=None, **options):
-    """The same type of exception, and none where there is none; afterwards it works as before."""
-    compare(tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options))
-    compare(tok, source, lambda one: one("a text"))
-
-
-def check_decode(tok, source, ids):
-    """``decode`` and ``batch_decode`` of ids without numbers, in every form and with every flag."""
-    array, tensor = np.array(ids, np.int64), torch.tensor(ids, dtype=torch.int64)
-    batch = [ids, ids[:1], ids[::-1]]
-    of_one = [ids, tuple(ids), array, tensor, batch, {"input_ids": ids}, *ids[:1]]
-    of_many = [batch, ids, np.array([ids, ids]), torch.tensor([ids, ids]), []]
-    for options in FLAGS:
-        for form in of_one:
-            compare(tok, source, lambda one: one.decode(form, **options), (form, options))
-        for form in of_many:
-            compare(tok, source, lambda one: one.batch_decode(form, **options), (form, options))
-        compare(tok, source, lambda one: one.decode(token_ids=ids, **options), (ids, options))
-
-    def through_tokens(one):
-        return one.convert_tokens_to_string(one.convert_ids_to_tokens(ids))
-
-    compare(tok, source, through_tokens, ids)
-    corrupt = {
-        "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": True,
-        "clean_up_tokenization_spaces": True,
-    }
-    with attributes(tok, corrupt), attributes(source, corrupt):
-        compare(tok, source, lambda one: one.decode(ids), ids)
-
-
-def check_decode_stream(tok, source, ids):
-    """Token by token: ``DecodeStream`` as servers use it, and the streamers of transformers."""
-    for skip in (False, True):
-        flag = {"skip_special_tokens": skip}
-        ours, theirs = DecodeStream(**flag), DecodeStream(**flag)
-        for number in ids:
-            one = outcome(lambda: ours.step(tok.backend_tokenizer, number))
-            other = outcome(lambda: theirs.step(source.backend_tokenizer, number))
-            same(one, other, (ids, number))
-        assert stream_text(tok, ids, **flag) == stream_text(source, ids, **flag), ids
 
 
 def stream_text(tok, ids, **options):
@@ -164,69 +49,6 @@ def added_tokens(tok):
     return {number: repr(token) for number, token in tok.added_tokens_decoder.items()}
 
 
-def check_vocabulary(tok, source, number_tokens):
-    """Names and ids: those of the source, and the number tokens."""
-    vocabulary, old = source.get_vocab() | number_tokens, source.get_vocab()
-    new = {token: number for token, number in number_tokens.items() if token not in old}
-    assert tok.get_vocab() == tok.vocab == vocabulary
-    assert len(tok) == len(vocabulary) == len(source) + len(new)
-    assert tok.vocab_size == source.vocab_size
-    for token, number in number_tokens.items():
-        assert tok.convert_tokens_to_ids(token) == number not in tok.all_special_ids
-        assert tok.convert_ids_to_tokens(number) == token
-        assert tok.convert_ids_to_tokens([number], skip_special_tokens=True) == [token]
-        assert tok.get_special_tokens_mask([number], already_has_special_tokens=True) == [0]
-    assert tok.get_added_vocab() == source.get_added_vocab() | new
-    assert tok.added_tokens_encoder == source.added_tokens_encoder | new
-    assert added_tokens(tok).items() >= added_tokens(source).items()
-    for number in added_tokens(tok).keys() - added_tokens(source).keys():
-        token = tok.added_tokens_decoder[number]
-        assert not token.special and not token.normalized and token.content in number_tokens
-    names = [name + part for name in source.SPECIAL_TOKENS_ATTRIBUTES for part in ("", "_id")]
-    for name in [*NAMES, *names]:
-        compare(tok, source, lambda one: getattr(one, name), name)
-    tokens = [*list(old)[::29], "nowhere in it", "", source.unk_token]
-    ids = [*range(0, len(source), 31), len(source) + 1000]
-    ways = [
-        *(lambda one, token=token: one.convert_tokens_to_ids(token) for token in (tokens, None, 5)),
-        *(lambda one, which=which: one.convert_ids_to_tokens(which) for which in (ids, "a", -1)),
-        lambda one: [one.convert_tokens_to_ids(token) for token in tokens],
-        lambda one: [one.convert_ids_to_tokens(number) for number in ids],
-        lambda one: one.convert_ids_to_tokens(np.array(ids)),
-        lambda one: one.convert_ids_to_tokens(ids, skip_special_tokens=True),
-        lambda one: one.convert_tokens_to_string(tokens[:20]),
-        lambda one: one.num_special_tokens_to_add(),
-        lambda one: one.num_special_tokens_to_add(pair=True),
-        lambda one: one.get_special_tokens_mask(ids[:-1], already_has_special_tokens=True),
-        lambda one: one.get_special_tokens_mask(ids[:-1]),
-        lambda one: one.clean_up_tokenization("a . b 's"),
-        bool,
-    ]
-    for k, way in enumerate(ways):
-        compare(tok, source, way, k)
-
-
-def check_added_tokens(tok, stock, add, texts):
-    """Adding tokens to both does the same; ``stock`` is the source with the number tokens added.
-
-    Changes both; then takes the texts.
-    """
-    compare(tok, stock, add, "add")
-    assert len(tok) == len(stock) and tok.get_vocab() == stock.get_vocab()
-    assert added_tokens(tok) == added_tokens(stock)
-    for name in (*NAMES[:4], "pad_token_id", "mask_token_id"):
-        compare(tok, stock, lambda one: getattr(one, name), name)
-    compare(tok, stock, add, "add again")
-    for text in texts():
-        check_call(tok, stock, text, return_offsets_mapping=True, return_special_tokens_mask=True)
-        for options in FLAGS:
-            compare(tok, stock, lambda one: one.decode(one(text)["input_ids"], **options), text)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EngineWarning)  # of tokens that strip spaces
-            core = tok.numtok.encode(text, parse_special=True).input_ids.tolist()
-        assert core == tok.encode(text, add_special_tokens=False), text
-
-
 def check_same_ids_as_core(tok, texts):
     """``tok.numtok`` is the tokenizer of the core with the same ids."""
     with warnings.catch_warnings():
@@ -254,9 +76,123 @@ def check_same_tokenizer(tok, other, texts):
         {"return_numbers": True, "return_offsets_mapping": True},
         {"truncation": True, "max_length": 6, "padding": "max_length"},
     ):
-        same(other(texts, **options), tok(texts, **options), options)
+        same(other(texts, **options), tok(texts, **options))
     got = tok(texts, return_numbers=True)
     texts_of = [
         one.batch_decode(got["input_ids"], number_value=got["number_value"]) for one in (tok, other)
     ]
     assert texts_of[0] == texts_of[1]
+
+
+# Text with numbers
+
+
+def check_numbers(tok, oracle, text, text_pair=None, sides=None, **options):
+    """Ids, masks, offsets, words and streams of text with numbers; off, the streams are not there."""
+    expected = outcome(lambda: oracle.call(text, text_pair, sides, **options))
+    with attributes(tok, sides or {}):
+        off = outcome(lambda: tok(text, text_pair, **options))
+        on = outcome(lambda: tok(text, text_pair, return_numbers=True, **options))
+    if isinstance(expected, BaseException):
+        same(off, expected)
+        same(on, expected)
+        return
+    same(off if isinstance(off, BaseException) else dict(off), expected.data)
+    same_rows(off, expected)
+    if options.get("return_tensors") == "pt" and len({len(row.ids) for row in expected.rows}) > 1:
+        return  # torch makes an empty tensor of such rows if the first is empty, which helps nobody
+    if isinstance(on, BaseException):
+        raise on
+    assert set(on) == {*expected.data, "number_value", "number_mask", *oracle.extra_streams()}
+    same({key: on[key] for key in expected.data}, expected.data)
+    same_rows(on, expected)
+    check_streams(on, expected, oracle)
+
+
+def check_streams(got, expected, oracle):
+    """The number streams, row for row."""
+    ids = expected.data["input_ids"]
+    dtypes = {"number_value": np.dtype(np.float64), "number_mask": np.dtype(bool)}
+    for name, dtype in (dtypes | oracle.extra_streams()).items():
+        value = got[name]
+        if not isinstance(ids, list) and ids.dtype != object:
+            assert type(value) is type(ids) and value.shape[:2] == ids.shape
+            kind = np.asarray(value).dtype
+            wider = dtype.kind in "iu" and kind.kind in "iu" and kind.itemsize >= dtype.itemsize
+            assert kind == dtype or wider
+        rows = [value] if expected.single else value
+        for ours, row in zip(rows, expected.rows, strict=True):
+            same_stream(ours, row.stream(name))
+
+
+def same_stream(ours, theirs):
+    """One row of a stream: equal, also in the sign of zero; an empty row may have any shape."""
+    assert len(ours) == len(theirs)
+    one, other = np.asarray(ours), np.asarray(theirs)
+    if other.ndim < one.ndim:  # no number in the row to know the shape from
+        other = np.broadcast_to(other.reshape(-1, *[1] * (one.ndim - 1)), one.shape)
+    np.testing.assert_array_equal(one, other)
+    if one.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(one), np.signbit(other))
+
+
+def same_rows(got, expected):
+    """The encodings, with all their methods."""
+    assert isinstance(got, transformers.BatchEncoding) and got.is_fast
+    for k, (encoding, row) in enumerate(zip(got.encodings, expected.rows, strict=True)):
+        overflowing = zip(encoding.overflowing, row.overflowing, strict=True)
+        for one, other in [(encoding, row), *overflowing]:
+            same_row(one, other)
+        same(got.tokens(k), row.tokens)
+        same(got.word_ids(k), row.word_ids)
+        same(got.sequence_ids(k), row.sequence_ids)
+
+
+def same_row(encoding, row):
+    """Of the tokens of one number, only the span of the whole is laid down: text tokens are where
+    they are, those of a number lie within it, or on the space before it.
+    """
+    assert isinstance(encoding, tokenizers.Encoding)
+    spelled = any(one is not None and len(one[0].tokens) > 1 for one in row.numbers)
+    for name in ENCODING:
+        if not (spelled and name in ("offsets", "word_ids")):
+            assert getattr(encoding, name) == getattr(row, name), name
+    for ours, theirs, number in zip(encoding.offsets, row.offsets, row.numbers, strict=True):
+        assert ours == theirs or (number and theirs[0] <= ours[0] <= ours[1] <= theirs[1])
+
+
+def check_number_decode(tok, oracle, texts):
+    """Ids and values back to text, with every flag, one by one and in batches; without values the
+    tokens show as themselves.
+    """
+    expected = [oracle.call(text).rows[0] for text in texts]
+    places = [place for row in expected for place, _ in filter(None, row.numbers)]
+    spelled = any(place.tokens != ["[NUM]"] for place in places)
+    got = [tok(text, return_numbers=True) for text in texts]
+    ids, values = ([one[name] for one in got] for name in ("input_ids", "number_value"))
+    for options in FLAGS:
+        written = []
+        for text, row, one, stream in zip(texts, expected, ids, values, strict=True):
+            firsts = [place for place, ordinal in filter(None, row.numbers) if ordinal == 0]
+            surfaces = [place.canonical for place in firsts]
+            written.append(oracle.decode([text], row, surfaces, **options))
+            if spelled:
+                assert tok.decode(one, **options) == written[-1]
+                continue
+            array = np.array(stream)
+            for form in (stream, array, torch.tensor(array.astype(np.float64))):
+                assert tok.decode(one, number_value=form, **options) == written[-1]
+            bare = oracle.decode([text], row, None, **options)
+            assert tok.decode(one, **options) == bare
+            assert tok.decode(one, number_value=None, **options) == bare
+        keywords = {} if spelled else {"number_value": values}
+        for way in (tok.decode, tok.batch_decode):
+            assert way(ids, **keywords, **options) == written
+        if not spelled and tok.pad_token_id is not None:
+            batch = tok(texts, return_numbers=True, padding=True, return_tensors="pt")
+            rows, streams = batch["input_ids"], batch["number_value"]
+            one_by_one = [
+                tok.decode(row, number_value=value, **options)
+                for row, value in zip(rows, streams, strict=True)
+            ]
+            assert tok.batch_decode(rows, number_value=streams, **options) == one_by_one

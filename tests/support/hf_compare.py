@@ -13,12 +13,9 @@ ENCODING = ["ids", "type_ids", "tokens", "offsets", "attention_mask", "special_t
 ENCODING += ["word_ids", "sequence_ids", "n_sequences"]
 
 FLAGS = [
-    {
-        "skip_special_tokens": skip,
-        **({} if clean is None else {"clean_up_tokenization_spaces": clean}),
-    }
+    {"skip_special_tokens": skip, **clean}
     for skip in (False, True)
-    for clean in (None, False, True)
+    for clean in ({}, *({"clean_up_tokenization_spaces": one} for one in (False, True)))
 ]
 
 
@@ -34,7 +31,7 @@ def outcome(call):
             return error
 
 
-def same(ours, theirs, where=""):
+def same(ours, theirs):
     """Equal in value, type, and as far as it goes in dtype and shape; two exceptions if ours is of
     the type of theirs.
     """
@@ -42,66 +39,52 @@ def same(ours, theirs, where=""):
         # Errors of tokenizers itself are bare exceptions or panics; which row of a batch comes
         # first is a matter of its threads.
         anything = type(theirs) is Exception or type(theirs).__name__ == "PanicException"
-        assert isinstance(ours, BaseException if anything else type(theirs)), (
-            f"{where}: {ours!r} instead of {theirs!r}"
-        )
+        assert isinstance(ours, BaseException if anything else type(theirs))
         return
-    assert not isinstance(ours, BaseException), f"{where}: {ours!r} instead of {theirs!r}"
+    assert not isinstance(ours, BaseException), f"{ours!r} instead of {theirs!r}"
     if isinstance(theirs, transformers.BatchEncoding):
-        same_batch(ours, theirs, where)
+        assert isinstance(ours, transformers.BatchEncoding)
+        same(dict(ours), dict(theirs))
+        for name in ("is_fast", "n_sequences"):  # the latter is lost in a pickle
+            compare(ours, theirs, lambda one: getattr(one, name))
+        same(ours.encodings, theirs.encodings)
     elif isinstance(theirs, tokenizers.Encoding):
-        same_encoding(ours, theirs, where)
+        pairs = zip(ours.overflowing, theirs.overflowing, strict=True)
+        for one, other in [(ours, theirs), *pairs]:
+            assert isinstance(one, tokenizers.Encoding)
+            assert len(one.overflowing) == len(other.overflowing)
+            for name in ENCODING:
+                assert getattr(one, name) == getattr(other, name), name
     elif isinstance(theirs, dict):
-        assert list(ours) == list(theirs), f"{where}: {list(ours)} instead of {list(theirs)}"
+        assert list(ours) == list(theirs)
         for key in theirs:
-            same(ours[key], theirs[key], f"{where}[{key!r}]")
+            same(ours[key], theirs[key])
     elif type(theirs).__module__ in ("numpy", "torch"):
-        assert (
-            type(ours) is type(theirs) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
-        ), f"{where}: {ours} instead of {theirs}"
+        assert type(ours) is type(theirs)
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         if ours.dtype == object:
-            same(ours.tolist(), theirs.tolist(), where)
+            same(ours.tolist(), theirs.tolist())
         else:
-            assert bool((ours == theirs).all()), f"{where}: {ours} instead of {theirs}"
+            assert bool((ours == theirs).all()), f"{ours} instead of {theirs}"
     elif isinstance(theirs, list | tuple) and any(
         isinstance(one, list | tuple | dict | tokenizers.Encoding) or hasattr(one, "dtype")
         for one in theirs
     ):
-        assert type(ours) is type(theirs) and len(ours) == len(theirs), (
-            f"{where}: {ours} instead of {theirs}"
-        )
-        for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-            same(one, other, f"{where}[{k}]")
+        assert type(ours) is type(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            same(one, other)
     else:
-        assert type(ours) is type(theirs) and ours == theirs, (
-            f"{where}: {ours!r} instead of {theirs!r}"
-        )
+        assert type(ours) is type(theirs)
+        assert ours == theirs
 
 
-def same_batch(ours, theirs, where=""):
-    assert isinstance(ours, transformers.BatchEncoding), f"{where}: {type(ours)}"
-    same(dict(ours), dict(theirs), where)
-    for name in ("is_fast", "n_sequences"):  # the latter is lost in a pickle
-        compare(ours, theirs, lambda one: getattr(one, name), f"{where}.{name}")
-    same(ours.encodings, theirs.encodings, f"{where}.encodings")
-
-
-def same_encoding(ours, theirs, where="", depth=0):
-    assert isinstance(ours, tokenizers.Encoding), f"{where}: {type(ours)}"
-    for name in ENCODING:
-        assert getattr(ours, name) == getattr(theirs, name), (
-            f"{where}.{name}: {getattr(ours, name)} instead of {getattr(theirs, name)}"
-        )
-    assert len(ours) == len(theirs)
-    assert len(ours.overflowing) == len(theirs.overflowing), where
-    if depth < 1:
-        for k, (one, other) in enumerate(zip(ours.overflowing, theirs.overflowing, strict=True)):
-            same_encoding(one, other, f"{where}.overflowing[{k}]", depth + 1)
-
-
-def compare(ours, theirs, call, where=""):
+def compare(ours, theirs, call, where=None):
     """The same call on both."""
-    same(outcome(lambda: call(ours)), outcome(lambda: call(theirs)), where)
+    try:
+        same(outcome(lambda: call(ours)), outcome(lambda: call(theirs)))
+    except AssertionError as error:
+        error.add_note(f"of {where}")
+        raise
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import math
 import re
 from dataclasses import dataclass, field
@@ -122,9 +123,9 @@ class Oracle:
     def __init__(self, source, settings):
         self.source, self.settings = source, settings
         self.tokens = dict(settings.tokens)
-        self.two_forms = f" {NUM}" in self.tokens or any(
-            token.startswith(" [NUM:") for token in self.tokens
-        )
+        self.backend = copy.deepcopy(source.backend_tokenizer)
+        self.backend.no_truncation()
+        self.backend.no_padding()
         self.symbols = list(dict.fromkeys(token.lstrip(" ") for token in self.tokens))
 
     # Numbers
@@ -136,7 +137,7 @@ class Oracle:
         numbers = numtok.scan(texts, self.settings.grammar)
         if isinstance(self.settings.representations[0], Subword) or not len(numbers):
             return found
-        kept = self._outside_added_tokens(texts, numbers, split_special_tokens)
+        kept = numbers.select(self._outside_added_tokens(texts, numbers, split_special_tokens))
         if not self.settings.carries_sign:
             kept = kept.without_sign()
         fits = np.ones(len(kept), np.bool_)
@@ -144,76 +145,51 @@ class Oracle:
             if representation.overflow == "text":
                 fits &= representation.fits(kept)
         kept = kept.select(fits)
-        columns = self._columns(kept)
-        for k, (row, (start, stop)) in enumerate(
-            zip(kept.document.tolist(), characters(texts, kept), strict=True)
-        ):
-            found[row].append(Place(start, stop, *(column[k] for column in columns)))
+        columns = characters(texts, kept), kept.to_float64().tolist(), *self._columns(kept)
+        for row, span, *own in zip(kept.document.tolist(), *columns, strict=True):
+            found[row].append(Place(*span, *own))
         return found
 
     def _outside_added_tokens(self, texts, numbers, split_special_tokens):
-        """Without those where the source itself sees one of its added tokens that holds a digit."""
-        added = {
-            number
-            for number, token in self.source.added_tokens_decoder.items()
-            if re.search(r"\d", token.content)
-        }
-        self.source.backend_tokenizer.no_truncation()
-        self.source.backend_tokenizer.no_padding()
-        self.source.backend_tokenizer.encode_special_tokens = split_special_tokens
+        """Which are not where the source itself sees one of its added tokens that holds a digit."""
+        tokens = self.source.added_tokens_decoder.items()
+        added = {number for number, token in tokens if re.search(r"\d", token.content)}
+        self.backend.encode_special_tokens = split_special_tokens
         inside = []
-        for text in texts:
-            encoding = self.source.backend_tokenizer.encode(text, add_special_tokens=False)
-            inside.append(
-                [
-                    place
-                    for token, place in zip(encoding.ids, encoding.offsets, strict=True)
-                    if token in added
-                ]
-            )
-        self.source.backend_tokenizer.encode_special_tokens = False
-        spans = characters(texts, numbers)
-        outside = [
-            not any(a < stop and start < b for a, b in inside[row])
-            for row, (start, stop) in zip(numbers.document.tolist(), spans, strict=True)
-        ]
-        return numbers.select(np.array(outside, np.bool_))
+        for encoding in self.backend.encode_batch(texts, add_special_tokens=False):
+            spans = zip(encoding.ids, encoding.offsets, strict=True)
+            inside.append([span for token, span in spans if token in added])
+        spans = zip(numbers.document.tolist(), characters(texts, numbers), strict=True)
+        return np.array(
+            [
+                not any(a < stop and start < b for a, b in inside[row])
+                for row, (start, stop) in spans
+            ]
+        )
 
     def _columns(self, numbers):
-        values = numbers.to_float64().tolist()
-        count = len(numbers)
-        first = self.settings.representations[0]
-        if isinstance(first, SpelledOut):
-            spelled = first.encode(numbers)
-            tokens, per_token = [], []
-            for start, stop in zip(spelled.offsets[:-1], spelled.offsets[1:], strict=True):
-                names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
-                names = [name if name in self.tokens else symbol_token(name) for name in names]
-                stream = (
-                    [0] * len(names)
-                    if spelled.stream is None
-                    else spelled.stream[start:stop].tolist()
-                )
-                tokens.append([NUM, *names, END_NUM] if first.bracketed else names)
-                per_token.append([0, *stream, 0] if first.bracketed else stream)
-            return (
-                values,
-                [{} for _ in values],
-                tokens,
-                per_token,
-                first.decode(spelled).to_pylist(),
-            )
-        streams = [{} for _ in values]
-        for representation in self.settings.representations:
-            for name, column in representation.encode(numbers).items():
-                dense = (
-                    column.to_numpy_ndarray()
-                    if isinstance(column, pa.ExtensionArray)
-                    else column.to_numpy(zero_copy_only=False)
-                )
-                for k in range(count):
-                    streams[k][name] = dense[k]
-        return values, streams, [[NUM]] * count, [[0]] * count, canonical(values)
+        """(streams, tokens, values per token, canonical text) of each number."""
+        first, count = self.settings.representations[0], len(numbers)
+        if not isinstance(first, SpelledOut):
+            streams = [{} for _ in range(count)]
+            for representation in self.settings.representations:
+                for name, column in representation.encode(numbers).items():
+                    tensors = isinstance(column, pa.ExtensionArray)
+                    dense = column.to_numpy_ndarray() if tensors else column.to_numpy(False)
+                    for k in range(count):
+                        streams[k][name] = dense[k]
+            return streams, [[NUM]] * count, [[0]] * count, canonical(numbers.to_float64().tolist())
+        spelled = first.encode(numbers)
+        tokens, per_token = [], []
+        for start, stop in itertools.pairwise(spelled.offsets.tolist()):
+            names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
+            names = [name if name in self.tokens else symbol_token(name) for name in names]
+            stream = np.zeros(stop - start, int)
+            if spelled.stream is not None:
+                stream = spelled.stream[start:stop]
+            tokens.append([NUM, *names, END_NUM] if first.bracketed else names)
+            per_token.append([0, *stream, 0] if first.bracketed else [*stream])
+        return [{}] * count, tokens, per_token, first.decode(spelled).to_pylist()
 
     def strip_numbers(self, text, split_special_tokens=False):
         """The text with its numbers cut out, until it has none."""
@@ -224,11 +200,8 @@ class Oracle:
 
     def extra_streams(self):
         """Names and numpy dtypes of the streams besides values and mask."""
-        columns = [
-            column
-            for representation in self.settings.representations
-            for column in representation.columns().values()
-        ]
+        columns = [one.columns() for one in self.settings.representations]
+        columns = itertools.chain(*map(dict.values, columns))
         return {column.name: np.dtype(column.value_type.to_pandas_dtype()) for column in columns}
 
     # Stock tokenizer with stand-ins
@@ -281,67 +254,45 @@ class Oracle:
         stock, ids, _, stand_in = self.stock(self.base(texts))
         split = options.get("split_special_tokens")
         split = self.source.split_special_tokens if split is None else split
-        leaves = iter(
-            [
-                self.leaf(*one, stand_in)
-                for one in zip(texts, self.places(texts, split), strict=True)
-            ]
-        )
-        text, text_pair = (
-            rebuild(text, lambda _: next(leaves)),
-            rebuild(text_pair, lambda _: next(leaves)),
-        )
-        pieces, batched = samples(text, text_pair, options.get("is_split_into_words", False))
+        places = self.places(texts, split)
+        leaves = (self.leaf(*one, stand_in) for one in zip(texts, places, strict=True))
+        both = [rebuild(one, lambda _: next(leaves)) for one in (text, text_pair)]
+        pieces, batched = samples(*both, options.get("is_split_into_words", False))
         with attributes(stock, sides or {}):
-            got = stock(
-                rebuild(text, lambda leaf: leaf.replaced),
-                rebuild(text_pair, lambda leaf: leaf.replaced),
-                **options,
-            )
+            got = stock(*(rebuild(one, lambda leaf: leaf.replaced) for one in both), **options)
         of_row = range(len(got.encodings))
-        if options.get("return_overflowing_tokens"):
+        overflowing = options.get("return_overflowing_tokens")
+        if overflowing:
             of_row = np.asarray(got["overflow_to_sample_mapping"]).tolist()
         rows = [
             self._row(encoding, pieces[sample], ids)
             for encoding, sample in zip(got.encodings, of_row, strict=True)
         ]
-        single = (
-            not batched
-            and options.get("return_tensors") is None
-            and not options.get("return_overflowing_tokens")
-        )
+        single = not (batched or overflowing or options.get("return_tensors"))
         data = dict(got)
-        if "input_ids" in data:
-            data["input_ids"] = like(data["input_ids"], [row.ids for row in rows], single)
-        if "offset_mapping" in data:
-            data["offset_mapping"] = like(
-                data["offset_mapping"], [row.offsets for row in rows], single
-            )
+        for name, own in (("input_ids", "ids"), ("offset_mapping", "offsets")):
+            if name in data:
+                data[name] = like(data[name], [getattr(row, own) for row in rows], single)
         return Expected(data, rows, single)
 
     def _row(self, encoding, pieces, ids, depth=0):
         offsets, numbers, tokens = [], [], []
-        names = {self.tokens[token]: token for token in self.tokens}
-        for token, number, place, sequence, word in zip(
-            encoding.tokens,
-            encoding.ids,
-            encoding.offsets,
-            encoding.sequence_ids,
-            encoding.word_ids,
-            strict=True,
-        ):
+        names = {id: token for token, id in self.tokens.items()}
+        columns = ("tokens", "ids", "offsets", "sequence_ids", "word_ids")
+        columns = (getattr(encoding, name) for name in columns)
+        for token, number, place, sequence, word in zip(*columns, strict=True):
             piece = None if sequence is None else pieces[sequence]
             if isinstance(piece, list | tuple):
                 piece = piece[word]
             tokens.append(names[ids[number]] if number in ids else token)
-            offsets.append(
-                place if piece is None else (piece.starts[place[0]], piece.stops[place[1]])
-            )
+            if piece is not None:
+                offsets.append((piece.starts[place[0]], piece.stops[place[1]]))
+            else:
+                offsets.append(place)
             owner = None if piece is None or number not in ids else piece.owner[place[1] - 1]
             numbers.append(None if owner is None else (piece.places[owner[0]], owner[1]))
-        overflowing = (
-            [self._row(one, pieces, ids, 1) for one in encoding.overflowing] if depth == 0 else []
-        )
+        more = encoding.overflowing if depth == 0 else ()
+        overflowing = [self._row(one, pieces, ids, 1) for one in more]
         ids = [ids.get(number, number) for number in encoding.ids]
         return Row(encoding, ids, tokens, offsets, numbers, overflowing)
 
@@ -391,12 +342,8 @@ def canonical(values):
 def characters(texts, numbers):
     """The numbers' places in characters."""
     raw = [text.encode() for text in texts]
-    return [
-        (len(raw[row][:start].decode()), len(raw[row][:stop].decode()))
-        for row, start, stop in zip(
-            numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), strict=True
-        )
-    ]
+    spans = zip(numbers.document, numbers.start, numbers.stop, strict=True)
+    return [tuple(len(raw[row][:at].decode()) for at in span) for row, *span in spans]
 
 
 def strings(value):
@@ -419,25 +366,19 @@ def samples(text, text_pair, is_split_into_words):
     """(for each sample its one or two sequences, whether it is a batch), by the rules of
     transformers.
     """
-    nested = isinstance(text, list | tuple)
-    batched = (
-        bool(nested and text and isinstance(text[0], list | tuple))
-        if is_split_into_words
-        else nested
-    )
+    nested = list | tuple
+    batched = isinstance(text, nested)
+    if is_split_into_words:
+        batched = batched and bool(text) and isinstance(text[0], nested)
     if not batched:
         pair = text_pair.text if isinstance(text_pair, Leaf) else text_pair
         return [[text, text_pair] if pair else [text]], False
     if text_pair is not None:
         return [list(both) for both in zip(text, text_pair, strict=True)], True
-    if is_split_into_words:
-        return [
-            list(one)
-            if len(one) == 2 and all(isinstance(part, list | tuple) for part in one)
-            else [one]
-            for one in text
-        ], True
-    return [list(one) if isinstance(one, list | tuple) else [one] for one in text], True
+    if not is_split_into_words:
+        return [list(one) if isinstance(one, nested) else [one] for one in text], True
+    pairs = [len(one) == 2 and all(isinstance(part, nested) for part in one) for one in text]
+    return [list(one) if pair else [one] for one, pair in zip(text, pairs, strict=True)], True
 
 
 def like(value, rows, single):

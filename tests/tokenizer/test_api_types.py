@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok import Grammar, Number, Tokenizer, extract
+from numtok import Number, Tokenizer, extract
 from numtok.errors import NumtokError
 from numtok.numbers.scan import scan
 from numtok.representations import REPRESENTATIONS, FoNE, XVal, from_dict
@@ -120,16 +120,3 @@ def test_options_of_numpy_are_plain():
 )
 def test_representations_by_name(given, expected):
     assert Tokenizer.from_pretrained(numbers=given).representations == expected
-
-
-def test_drop_in():
-    hf = pytest.importorskip("numtok.hf")
-    ours = hf.NumberTokenizer.from_pretrained(numbers=["xval", "fone:6,4"], grammar="data")
-    assert ours.numtok.representations == (XVal(), FoNE(6, 4))
-    assert ours.numtok.grammar == Grammar.data()
-
-
-def test_ids_beyond_the_vocabulary_are_no_text():
-    assert tok().decode([2**40, -(2**40), 65]) == tok().decode([65])
-    assert tok().decode(np.array([65], np.uint64)) == tok().decode([65])
-    assert tok().decode([]) == ""

@@ -5,12 +5,10 @@ numtok's own; in every kind of tokenizer.
 import numpy as np
 import pytest
 import trained
-from kept import kept
 
 from numtok import Digits, PlaceValue, Tokenizer
 from numtok.representations.digit_symbols import groups
 from numtok.tokenizer.packing import NumberTokens
-from numtok.tokenizer.schema import read_metadata
 
 TEXTS = [
     "At 1,234,567.8901 of -007 (.5e3) B2B 60 1.2.3 [NUM:602] 602 -0 0.000, no 12:30.",
@@ -19,11 +17,6 @@ TEXTS = [
     "5",
 ]
 KINDS = ["gpt2", "neox", "llama3", "bert", "bert_lower", "t5", "llama_legacy"]
-
-
-@kept
-def tokenizer(kind, digits):
-    return Tokenizer(trained.config(kind), [digits])
 
 
 def with_all_groups():
@@ -74,13 +67,7 @@ def test_a_source_that_lacks_one_group_gives_none():
 def test_what_the_metadata_tell(config):
     """Every token of a number is named; only those that no text has are told as numtok's own."""
     tok = Tokenizer(config, [Digits()])
-    metadata = read_metadata(tok.batch_schema())
-    own = [tok.tokens[f"[NUM:{group}]"] for group in groups(3) if f"[NUM:{group}]" in tok.tokens]
-    assert metadata["tokens"] == {
-        content: number for content, number in tok.tokens.items() if number not in own
-    }
-    assert metadata.get("symbols", {}).get("plain", []) == ([[own[0], 1110]] if own else [])
-    spans = NumberTokens.from_metadata(metadata)
+    spans = NumberTokens.from_schema(tok.batch_schema())
     assert set(spans.ids) == set(tok.tokens.values())
     assert set(spans.own) == {
         number

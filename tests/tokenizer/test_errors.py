@@ -172,13 +172,6 @@ def encoded(*texts, numbers="xval,fone:3,2,bits"):
     return Tokenizer.from_pretrained(None, numbers).encode_batch([*texts])
 
 
-def plain_symbols(change):
-    batch = gpt2(Digits()).encode_batch(["5"])
-    told = json.loads(batch.schema.metadata[b"numtok"])
-    symbols = {"plain": change(*told["symbols"]["plain"][0], told["vocab_size"]), "spaced": []}
-    return read_metadata(with_metadata(batch, symbols=symbols))
-
-
 def decode_without(*names, reader=gpt2, options=(), texts=("5",)):
     return reader(*options).decode_batch(
         reader(*options).encode_batch(texts).drop_columns([*names])
@@ -225,12 +218,6 @@ PRIVATE = "".join(
     for first, stop in ((0xE000, 0xF900), (0xF0000, 0xFFFFE), (0x100000, 0x10FFFE))
     for code in range(first, stop)
 )
-SYMBOLS = [
-    lambda first, count, size: [[first, count - 1]],
-    lambda first, count, size: [[first, count], [5, 1]],
-    lambda first, count, size: [[size, count]],
-    lambda first, count, size: [],
-]
 ERRORS = {
     TokenizerError: [
         *((lambda name=name: Tokenizer.from_pretrained(f"./{name}"), told) for name, _, told in FILES),
@@ -250,7 +237,6 @@ ERRORS = {
         (lambda: read_metadata(pa.schema([], {b"numtok": b'{"format": 3}'})), "format 3…upgrade"),
         (lambda: read_metadata(pa.schema([], {b"numtok": b'{"format": "1"}'})), "damaged…format"),
         (lambda: read_metadata(with_metadata(to_token_layout(encoded("5")), layout="word")), "'layout': Invalid enum value 'word'"),
-        *((lambda change=change: plain_symbols(change), "'symbols', 'plain'") for change in SYMBOLS),
         (lambda: gpt2(FloatBits()).decode_batch(gpt2().encode_batch(["5"])), "another tokenizer"),
         (lambda: decode_without("number_index"), "number_index"),
         (lambda: decode_without("number_value"), "number_value"),

@@ -171,14 +171,10 @@ def test_a_long_run_of_digits_is_no_trap():
 # What is refused, and what a folder keeps
 
 
-def cut_before(kind, cut):
-    source = trained.source(kind)
-    source.pre_tokenizer = pre_tokenizers.Sequence([cut, source.pre_tokenizer])
-    return source
-
-
 def test_tokenizers_that_cut_digits_themselves_export_single_ones(tmp_path):
-    source = cut_before("gpt2", pre_tokenizers.Digits(individual_digits=True))
+    source = trained.source("gpt2")
+    cuts = [pre_tokenizers.Digits(individual_digits=True), source.pre_tokenizer]
+    source.pre_tokenizer = pre_tokenizers.Sequence(cuts)
     assert Tokenizer.from_pretrained(source, [Digits(1)]).export(tmp_path) == ()
 
 

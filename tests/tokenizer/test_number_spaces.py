@@ -4,7 +4,8 @@ import functools
 
 import pytest
 import trained
-from hypothesis import example, given
+from effort import examples
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import numtok
@@ -36,6 +37,7 @@ def test_the_space_is_written_back(representation, text, decoded):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS, ids=lambda one: one.name)
+@settings(max_examples=examples(30))
 @given(words=st.lists(st.sampled_from(WORDS), max_size=8), joint=st.sampled_from(["", " "]))
 @example(["10", "-", "5"], " ")
 @example(["7", "e", "-", "5"], " ")

@@ -1,7 +1,11 @@
-"""The Arrow schema: what another program finds in a batch or a file, without numtok."""
+"""The Arrow schema: what another program finds in a batch or a file, without numtok; and that
+FORMAT.md says what the representations declare.
+"""
 
 import itertools
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +14,23 @@ import pyarrow.parquet as pq
 import pytest
 import trained
 
+import numtok
 from numtok import Grammar
-from numtok.representations import NUM, Digits, FloatBits, PlaceValue, Subword, XVal, from_dict
+from numtok.numbers.numbers import Numbers
+from numtok.representations import (
+    NUM,
+    REPRESENTATIONS,
+    Digits,
+    ExponentBins,
+    FloatBits,
+    PlaceValue,
+    Subword,
+    XVal,
+    from_dict,
+)
+from numtok.representations.columns import ALWAYS, WITH_TEXT
 from numtok.tokenizer import schema
+from numtok.tokenizer.generated_numbers import streams_of
 from numtok.tokenizer.tokenizer import Tokenizer
 
 BITS = pa.fixed_shape_tensor(pa.uint8(), [32])
@@ -163,3 +181,29 @@ def test_null_rows_may_hide_values():
     ]
     hidden = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     assert tok.decode_batch(hidden).to_pylist() == ["a 5", None, "c 7"]
+
+
+def test_what_a_model_wrote_has_the_declared_type():
+    """Expect the type that the stream has in a batch, not the one in a file."""
+    stream = streams_of(make([ExponentBins()]), Numbers.parse(["1e3", "0"]))["number_bin"]
+    assert stream.dtype == np.int64 and stream.tolist() == [141, 0]
+
+
+def test_format_md_says_what_is_declared():
+    page = Path(numtok.__file__).with_name("FORMAT.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+?) \| (token|number|row) \|", page, re.M)
+    told = [
+        (name, re.sub(r"\[.*\]", "[]", kind.replace("\\", "")), per) for name, kind, per in rows
+    ]
+    # some of them by two kinds
+    declared = dict.fromkeys(one for kind in REPRESENTATIONS.values() for one in kind.declared)
+    columns = (*ALWAYS, *declared, *WITH_TEXT)
+    assert sorted(told) == sorted((one.name, written(one), one.per) for one in columns)
+
+
+def written(column):
+    """A type as the table has it, shapes left out."""
+    kind = str(column.value_type)
+    kind = {"float": "float32", "double": "float64"}.get(kind, kind)
+    kind = f"fixed_shape_tensor<{kind}>[]" if column.shape else kind
+    return kind if column.per == "row" else f"list<{kind}>"

@@ -2,11 +2,13 @@
 
 import functools
 import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
 import trained
-from hostile import rows
+from hostile import rows, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -57,17 +59,29 @@ def test_same_bytes(kind, name, documents, count, keep, frame, special):
     assert of_parts == report
 
 
-def test_the_rows_are_encoded_in_parts():
-    tok, sizes = tokenizer("gpt2", "two"), []
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("gpt2", "two"), ("gpt2", "subword"), ("qwen", "two"), ("metaspace_first", "two")],
+)
+def test_one_tokenizer_for_four_threads(kind, name):
+    """Used for the first time by all at once; gigatoken itself takes one at a time ("Already
+    mutably borrowed").
+    """
+    documents = triples(["5", "-3"])[::3]
+    parts = [documents[k::4] for k in range(4)]
+    shared = Tokenizer(trained.config(kind), REPRESENTATIONS[name])
+    options = {"keep_text": True, "parse_special": True}
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda part: shared.encode_batch(part, **options), parts))
+    alone = Tokenizer(trained.config(kind), REPRESENTATIONS[name])
+    for batch, part in zip(got, parts, strict=True):
+        assert batch.equals(alone.encode_batch(part, **options), check_metadata=True)
+    assert shared.decode_batch(got[0]).to_pylist() == parts[0]
 
-    def of_part(part):
-        sizes.append(len(part))
-        return tok.encode_with_report(part)
 
-    texts = ["a 5 and 6 of 7 " * 500] * 40
-    batch, _ = encoder.encode_parts(of_part, encoder.TextRows.of(texts), 4)
-    assert sizes == [10] * 4
-    assert batch.equals(tok.encode_batch(texts))
+def test_threads_are_used():
+    tokenizer("gpt2", "two").encode_batch(["a 5 and 6 of 7 " * 500] * 40, threads=4)
+    assert any(one.name.startswith("numtok-encode") for one in threading.enumerate())
 
 
 def test_lists_that_need_wider_offsets(monkeypatch):

@@ -45,6 +45,9 @@ def test_numbers_are_written_in_the_marks_of_the_grammar():
     assert tokenizer.decode_batch(batch).to_pylist() == ["1234,5 kg"]
     ids = batch.column("input_ids")[0].as_py()
     assert tokenizer.decode(ids, [0.25]) == "0,25 kg"
+    bare = Tokenizer.from_pretrained(None, parse("digits:1,bare"), Grammar.european())
+    ids = bare.encode("Es sind 1.234,5 kg.").input_ids
+    assert bare.decode(ids) == "Es sind 1.234,5 kg." and bare.numbers_in(ids)[0][2] == "1.234,5"
 
 
 @pytest.mark.parametrize("representation", ["place", "digits:3", "digits:1"])
