@@ -5,6 +5,9 @@ module, what differs between representations is theirs to say, and files stay sh
 import ast
 import functools
 import graphlib
+import re
+import sys
+import tomllib
 
 import docstrings
 import pytest
@@ -153,6 +156,22 @@ def test_one_module_imports_tokenizers():
     within = "def f():\n    from tokenizers.decoders import Fuse\n    import tokenizers as t"
     bases = [base for base, _ in imports_in(within, "numtok.anything", False)]
     assert bases == ["tokenizers.decoders", "tokenizers"]
+
+
+def test_what_the_core_imports_is_a_dependency():
+    """Environments with all extras have ``regex`` and the like in any case."""
+    taken = {
+        base.partition(".")[0]
+        for module, path in MODULES.items()
+        if module.partition(".")[0] != "numtok_torch"
+        for base, _ in imports_in(path.read_text("utf-8"), module, path.stem == "__init__")
+    }
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {re.match(r"[\w-]+", one)[0] for one in declared["dependencies"]}
+    # imported for users who have them: extras, and what numtok adds to or avoids
+    optional = {"transformers", "torch", "hypothesis", "fsspec", "huggingface_hub", "pandas"}
+    optional |= {"lm_eval", "inspect_ai"}
+    assert taken - sys.stdlib_module_names - {*PACKAGES, "__future__"} == needed | optional
 
 
 def test_each_module_says_what_it_holds_and_is_short_enough_to_read():
