@@ -1,6 +1,7 @@
 """Chunks of text between numbers, and the ids of whole rows from those of their chunks and numbers.
 
-In: rows and slots. Out: ``Chunks``, spans of the text; then, from the tokens of each, ``Encoded``.
+In: rows and slots. Out: ``Chunks``, spans of the text, and their text with a mark before each; then,
+from the tokens of each, ``Encoded``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.engine import Encoded, Ints, Mask, Slots
 
 SPACE = 0x20
+# no bytes of UTF-8: marks before the first chunk of a row, and before one behind a number
+BEGIN, BEHIND = 0xFE, 0xFF
 
 
 class Tokens(NamedTuple):
@@ -38,17 +41,36 @@ class Chunks(NamedTuple):
     spaced: Mask
 
 
+class Prefix(NamedTuple):
+    """Where SentencePiece puts a space before text that has none."""
+
+    row: bool = False  # before a row
+    number: bool = False  # before the text behind a number
+    always: bool = False  # before a space, too
+    as_text: bool = False  # whether numbers are text to the tokenizer, and may begin a row
+
+
 def chunks_between(rows: TextRows, slots: Slots, two_forms: bool) -> Chunks:
     """Return the chunks of the rows; a null row has an empty one."""
-    count = len(slots.document) + len(rows)
+    count = len(slots.start) + len(rows)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
     chunks = Chunks(
         rows.text[first:last],
         memory.empty(2 * count, np.int64).reshape(-1, 2),
-        memory.empty(len(slots.document), np.bool_),
+        memory.empty(len(slots.start), np.bool_),
     )
     _chunks(rows.offsets - first, rows.valid, slots, two_forms, chunks)
     return chunks
+
+
+def marked(
+    chunks: Chunks, slots: Slots, prefix: Prefix, begin: int = BEGIN, behind: int = BEHIND
+) -> npt.NDArray[np.uint8]:
+    """Return the text of the chunks, each behind its mark, ``begin`` or ``behind``, and the space
+    that the tokenizer would put there.
+    """
+    out = memory.empty(len(chunks.text) + 2 * len(chunks.spans), np.uint8)
+    return out[: _mark(chunks, slots.per_document, prefix, begin, behind, out)]
 
 
 def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
@@ -88,6 +110,35 @@ def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-d
             begin = offsets[row] + slots.stop[number]
         last = row + slots.per_document[row + 1]
         out.spans[last, 0], out.spans[last, 1] = begin, end
+
+
+@kernel
+def _mark(chunks, per_document, prefix, begin, behind, out):  # type: ignore[no-untyped-def]
+    """Fill in the marked text; returns its bytes."""
+    text, filled = chunks.text, 0
+    for row in range(per_document.size - 1):
+        first, last = per_document[row] + row, per_document[row + 1] + row
+        for chunk in range(first, last + 1):
+            start, stop = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
+            begins_row = chunk == first
+            out[filled] = begin if begins_row else behind
+            filled += 1
+            has_text = start < stop or (prefix.as_text and begins_row and first < last)
+            has_prefix = has_text and (prefix.row if begins_row else prefix.number)
+            if has_prefix and (prefix.always or not _begins_with_space(text[start:stop])):
+                out[filled] = SPACE
+                filled += 1
+            for k in range(start, stop):
+                out[filled] = text[k]
+                filled += 1
+    return filled
+
+
+@inlined_kernel
+def _begins_with_space(text):  # type: ignore[no-untyped-def]
+    """Whether there is a space, or what SentencePiece writes for one, at the front of a chunk."""
+    is_mark = text.size > 2 and text[0] == 0xE2 and text[1] == 0x96 and text[2] == 0x81
+    return is_mark or (text.size > 0 and text[0] == SPACE)
 
 
 @kernel

@@ -7,7 +7,6 @@ and all others by the fast engine.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Callable
@@ -15,55 +14,34 @@ from collections.abc import Callable
 import numpy as np
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.config import Config, without_numbers
-from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
-from numtok.errors import TokenizerError
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, Slots
 from numtok.numbers.numbers import Numbers
-
-
-def special_names(config: Config, tokens: NumtokTokens) -> list[bytes]:
-    """Return the names of the special tokens. TokenizerError if one may be in a text under another
-    name, as it is looked for in normalized text.
-    """
-    special = [
-        token
-        for token in without_numbers(config, tokens, parse_special=True)["added_tokens"]
-        if token["special"]
-    ]
-    if config.get("normalizer") is not None and any(token["normalized"] for token in special):
-        raise TokenizerError("its special tokens are looked for in normalized text")
-    return [token["content"].encode() for token in special]
 
 
 class SpecialRowsEngine:
     """The engine of this module; ``unread`` are the names and bytes that the fast engine cannot
-    read.
+    read, and ``slow`` returns the engine of rows that hold one.
     """
 
     is_fast = True
 
-    def __init__(self, fast: Engine, make_slow: Callable[[], Engine], unread: list[bytes]) -> None:
-        self.fast, self._make_slow, self.name = fast, make_slow, fast.name
+    def __init__(self, fast: Engine, slow: Callable[[], Engine], unread: list[bytes]) -> None:
+        self.fast, self._slow, self.name = fast, slow, fast.name
         longest_first = sorted(unread, key=len, reverse=True)
         self._unread = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
         # `in` takes a tenth of the time of the pattern
         self._bytes = unread if all(len(one) == 1 for one in unread) else []
-
-    @functools.cached_property
-    def slow(self) -> Engine:
-        """Return the engine of the other rows."""
-        return self._make_slow()
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         named = self._have_unread(rows)
         if not named.any():
             return self.fast.encode(rows, slots)
         if named.all():
-            return self.slow.encode(rows, slots)
+            return self._slow().encode(rows, slots)
         edges = np.flatnonzero(np.diff(named)) + 1
         parts = []
         for first, last in itertools.pairwise([0, *edges.tolist(), len(rows)]):
-            engine = self.slow if named[first] else self.fast
+            engine = self._slow() if named[first] else self.fast
             parts.append(engine.encode(rows.part(first, last), slots.part(first, last)))
         return Encoded.joined(parts)
 
@@ -73,7 +51,7 @@ class SpecialRowsEngine:
         wanted = np.ones(len(named), np.bool_) if wanted is None else wanted
         places = self.fast.first_tokens(encoded, numbers, wanted & ~named)
         if named.any():
-            others = self.slow.first_tokens(encoded, numbers, wanted & named)
+            others = self._slow().first_tokens(encoded, numbers, wanted & named)
             places = np.where(named[numbers.document], others, places)
         return places
 

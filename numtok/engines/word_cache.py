@@ -22,16 +22,15 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.kernels import inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.chunks import SPACE, Chunks, Tokens, chunks_between, interleave
+from numtok.engines.chunks import BEGIN, BEHIND, SPACE, Chunks, Tokens, chunks_between, interleave
 from numtok.engines.engine import Encoded, Ints, Mask, Slots
-from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.engines.tokenizers_engine import TokenizersEngine, first_tokens_by_spans
 from numtok.numbers.numbers import Numbers
 
 MOST_CACHED = 1 << 17  # words; some 25 MB
 LONGEST_CACHED = 64  # bytes
 ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
-# no bytes of UTF-8: between words, and before the first one of a row and after a number
-INSIDE, BEGIN, BEHIND = 0xFD, 0xFE, 0xFF
+INSIDE = 0xFD  # no byte of UTF-8: a mark between words, beside those of chunks
 
 # first bytes of characters that are what they are wherever they stand: no white space, no marks,
 # nothing that joins
@@ -129,14 +128,10 @@ class WordCacheEngine:
         """Find the tokens by the characters that they cover; by ``tokenizers`` where words do not
         tell them.
         """
-        rows = numbers.rows
-        spans = self.spans(rows, Slots.none(len(rows)))
+        spans = self.spans(numbers.rows, Slots.none(len(numbers.rows)))
         if spans is None or len(spans) != len(encoded.ids):  # other rows by another engine
             return self.slow.first_tokens(encoded, numbers, wanted)
-        places = memory.empty(len(numbers), np.int64)
-        text = rows.text, rows.offsets
-        _find_tokens(spans, encoded.offsets, *text, numbers.per_document(), numbers.start, places)
-        return places
+        return first_tokens_by_spans(spans, encoded, numbers)
 
     def _chunks(self, rows: TextRows, slots: Slots) -> tuple[Chunks, Mask]:
         """Return the chunks between numbers, and which ones begin a row."""
@@ -291,19 +286,3 @@ def _fill_spans(found, chunks, begins, trimmed, spans):  # type: ignore[no-untyp
                 filled += 1
             characters += known.characters[place]
     return True
-
-
-@kernel
-def _find_tokens(spans, offsets, text, row_offsets, per_row, starts, places):  # type: ignore[no-untyped-def]
-    """Fill int64[n] ``places`` with the token in which each number begins; for a character without
-    a token, the next that has one.
-    """
-    for row in range(row_offsets.size - 1):
-        at, characters, token, last = row_offsets[row], 0, offsets[row], offsets[row + 1]
-        for number in range(per_row[row], per_row[row + 1]):
-            while at < row_offsets[row] + starts[number]:
-                characters += text[at] & 0xC0 != 0x80
-                at += 1
-            while token < last and spans[token, 1] <= max(characters, spans[token, 0]):
-                token += 1
-            places[number] = min(token, last - 1)

@@ -31,7 +31,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 OWN = re.compile(r" ?\[/?NUM")
 # kinds that gigatoken encodes
 FAST = [
-    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "gpt4o", "roberta", "llama_legacy",
+    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "gpt4o", "roberta", "lstrip_token", "llama_legacy",
     "metaspace_first", "metaspace_always", "metaspace_never",
 ]  # fmt: skip
 KINDS = [*trained.KINDS, "gpt4o"]

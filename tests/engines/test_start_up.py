@@ -20,7 +20,7 @@ ENCODE = f"""
 import sys, numtok
 tok = numtok.Tokenizer.from_pretrained(*sys.argv[1:])
 found = tok.encode({LINE!r})
-print(found.input_ids.tolist(), sorted(set(vars(tok.engine)) & {{"slow", "_complete"}}), sep=";")
+print(found.input_ids.tolist(), "_complete" in vars(tok.engine), sep=";")
 """
 COMMAND = """
 import sys
@@ -84,7 +84,7 @@ def test_a_start_loads_neither_pandas_nor_a_second_engine(cache, neox_json):
         ids = Tokenizer.from_pretrained(*source).encode(LINE).input_ids.tolist()
         slow = Tokenizer.from_pretrained(*source, engine="tokenizers")
         assert slow.encode(LINE).input_ids.tolist() == ids
-        assert loaded_by(ENCODE, *source) == (f"{ids};[]", set())
+        assert loaded_by(ENCODE, *source) == (f"{ids};False", set())
 
 
 def test_the_verdict_is_kept_for_the_same_tokens_and_engines(cache, monkeypatch):

@@ -42,18 +42,15 @@ def test_what_comes_again_is_not_asked_for_again(kind):
     assert words < len(cache) <= words + 1
 
 
-def test_room_for_few_words_changes_nothing():
+def test_room_for_few_words_changes_nothing(monkeypatch):
     """More words than are cached, some of them too long to be."""
+    monkeypatch.setattr(word_cache, "MOST_CACHED", 3000)
     tok = Tokenizer(trained.config("t5"), [TAKES_ALL], engine="tokenizers")
-    words = [f"{k:x}ab{k * 7919:x}" for k in range(word_cache.MOST_CACHED + 9000)]
-    many = [" ".join(words[at : at + 500]) for at in range(0, len(words), 500)]
+    words = [f"{k:x}ab{k * 7919:x}" for k in range(word_cache.MOST_CACHED + 900)]
+    many = [" ".join(words[at : at + 50]) for at in range(0, len(words), 50)]
     long = "c" * (word_cache.LONGEST_CACHED + 1)
-    for rows in (
-        ["a 5 b"],
-        [SENTENCE, long, SENTENCE],
-        many,
-        ["b a 5 b", f"7 a 5 {long}", *many[-9:]],
-    ):
+    last = ["b a 5 b", f"7 a 5 {long}", *many[-9:]]
+    for rows in (["a 5 b"], [SENTENCE, long, SENTENCE], many, last):
         check(tok, oracle("t5"), rows)
     assert len(tok.engine) <= word_cache.MOST_CACHED
 

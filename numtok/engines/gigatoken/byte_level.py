@@ -29,7 +29,7 @@ from numtok.engines.cuts import cuts_at_digits
 from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
-from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
+from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -49,8 +49,9 @@ NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 class ByteLevelEngine:
     """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
 
-    ``unread``: bytes without a token: rows that hold one are not to be encoded with this engine.
-    ``make_slow``: makes an engine with the same ids for what gigatoken cannot tell.
+    ``unread``: names of added tokens that gigatoken would match otherwise, and bytes without a
+    token: rows that hold one are not to be encoded with this engine. ``slow`` returns the
+    engine with the same ids for what gigatoken cannot tell.
     """
 
     name = "gigatoken"
@@ -61,18 +62,24 @@ class ByteLevelEngine:
         config: Config,
         tokens: NumtokTokens,
         parse_special: bool,
-        make_slow: Callable[[], Engine],
+        slow: Callable[[], Engine],
     ) -> None:
-        source, config = config, without_numbers(config, tokens, parse_special)
-        _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
-        config, self.unread = _with_every_byte(_without_idle_fallback(config), source)
-        if not parse_special:
-            unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
-            read = [one["content"] for one in config["added_tokens"]]
-            _check_unread_tokens(unread, read, two_forms=tokens.spaced >= 0)
-        self._make_slow, self._config = make_slow, config
-        added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
+        all_added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
+        unread = _delicate_tokens(all_added, parse_special, self._two_forms)
+        source, config = config, without_numbers(config, tokens, parse_special)
+        added = [token for token in config["added_tokens"] if token not in unread]
+        config = _without_idle_fallback(config | {"added_tokens": added})
+        config, missing = _with_every_byte(config, source)
+        self.normalizes = config.get("normalizer") is not None
+        for token in unread:
+            if self.normalizes and token["normalized"]:
+                raise TokenizerError(
+                    f"its added token {token['content']!r} is looked for in normalized text, and"
+                    " what it matches depends on the text beside it"
+                )
+        self.unread = [*(token["content"].encode() for token in unread), *missing]
+        self._slow, self._config = slow, config
         is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
         words = [token for token in added if not _is_run(token)]
         self._has_runs = len(words) < len(added)
@@ -80,7 +87,6 @@ class ByteLevelEngine:
         self._rules = Rules(self._two_forms, False, classes()) if is_cut_at_digits else None
         added_bytes = {token["id"]: token["content"].encode() for token in added}
         self.widths = widths_of(vocabulary | added_bytes)
-        self.normalizes = config.get("normalizer") is not None
         self._unsafe = self._by_tokenizers = flags("unsettled")
         if self.normalizes:
             self._unsafe = flags("nfc_unsafe", "unsettled")
@@ -89,11 +95,6 @@ class ByteLevelEngine:
         if any(token["normalized"] for token in words):
             self._by_tokenizers = self._unsafe
         self._words = _alternatives([token["content"] for token in words])
-
-    @functools.cached_property
-    def slow(self) -> Engine:
-        """Return the engine with the same ids."""
-        return self._make_slow()
 
     @functools.cached_property
     def _complete(self) -> GigatokenPool:
@@ -131,23 +132,17 @@ class ByteLevelEngine:
         normalized text. Rows in which the bytes do not add up go to ``tokenizers``.
         """
         rows, per_row = numbers.rows, numbers.per_document()
-        asked = np.diff(per_row) > 0
-        if wanted is not None:
-            asked &= wanted
-        starts, expected = numbers.start, np.diff(rows.offsets)
+        starts, sizes = numbers.start, np.diff(rows.offsets)
         if self.normalizes:
-            starts, expected = starts.copy(), expected.copy()
-            for row in np.flatnonzero(
-                asked & changed_rows(rows, self._unsafe, self._by_tokenizers)
-            ):
+            starts = starts.copy()
+            for row in np.flatnonzero(changed_rows(rows, self._unsafe, self._by_tokenizers)):
                 in_row = slice(per_row[row], per_row[row + 1])
-                starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
-        made_of = RowBytes(starts, expected)
-        return find_first_tokens(encoded, numbers, made_of, self.widths, lambda: self.slow, asked)
+                starts[in_row], sizes[row] = _normalized_starts(rows, int(row), starts[in_row])
+        return find_first_tokens(encoded, numbers, starts, sizes, self.widths, self._slow, wanted)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""
-        return self.slow.spans(rows, slots)
+        return self._slow().spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
         """Return the positions of unsafe characters, and of the first characters of added tokens;
@@ -176,7 +171,7 @@ class ByteLevelEngine:
         ids = np.split(tokens.ids, tokens.offsets[1:-1])
         which = np.unique(np.searchsorted(offsets, others, "right") - 1).tolist()
         texts = [text[offsets[k] : offsets[k + 1]].tobytes().decode() for k in which]
-        encoded = self.slow.encode(TextRows.of(texts), Slots.none(len(texts)))
+        encoded = self._slow().encode(TextRows.of(texts), Slots.none(len(texts)))
         for k, by_slow in zip(which, np.split(encoded.ids, encoded.offsets[1:-1]), strict=True):
             ids[k] = by_slow.view(np.uint32)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -249,29 +244,28 @@ def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: I
     return np.array([match.start() for matches in by_row for match in matches], np.int64)
 
 
-def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
-    """Refuse added tokens whose matching depends on more than the chunk of text they stand in."""
-    for token in added:
-        if token["lstrip"] or token["rstrip"] or token["single_word"]:
-            raise TokenizerError(
-                f"its added token {token['content']!r} strips spaces or wants whole words"
-            )
-        if two_forms and not token["normalized"] and token["content"].endswith(" "):
-            raise TokenizerError(
-                f"its added token {token['content']!r} may take the space before a number"
-            )
-
-
-def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -> None:
-    """Refuse special tokens that are not parsed but still hide another added token: ``tokenizers``
-    passes over the whole of them.
+def _delicate_tokens(added: list[Config], parse_special: bool, two_forms: bool) -> list[Config]:
+    """Return the added tokens that gigatoken would match otherwise than ``tokenizers``: those that
+    take along what stands beside them, and special ones that are not parsed but hide another added
+    token, as ``tokenizers`` passes over the whole of them.
     """
-    prefixes = {content[:length] for content in added for length in range(1, len(content) + 1)}
-    for content in unread:
-        hides = two_forms and content.endswith(" ")  # the space of the number after it
-        hides |= any(content[start:] in prefixes for start in range(1, len(content)))
-        if hides or any(other in content for other in added):
-            raise TokenizerError(f"its special token {content!r} overlaps another added token")
+
+    def is_parsed(token: Config) -> bool:
+        return parse_special or not token["special"]
+
+    names = [token["content"] for token in added if is_parsed(token)]
+    prefixes = {name[:length] for name in names for length in range(1, len(name) + 1)}
+
+    def is_delicate(token: Config) -> bool:
+        name = token["content"]
+        takes_space = two_forms and name.endswith(" ")  # the space of the number after it
+        if is_parsed(token):
+            strips = token["lstrip"] or token["rstrip"] or token["single_word"]
+            return strips or (takes_space and not token["normalized"])
+        overlaps = any(name[start:] in prefixes for start in range(1, len(name)))
+        return takes_space or overlaps or any(other in name for other in names)
+
+    return list(filter(is_delicate, added))
 
 
 def _is_usual(config: Config) -> bool:

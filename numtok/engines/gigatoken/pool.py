@@ -45,14 +45,10 @@ class _Encoder:
         self.resident, self.read = memory.resident(), 0
         with tokenizer_errors("gigatoken cannot load it"):
             self.tokenizer: Any = gigatoken.Tokenizer.from_json(text)
-        limit = getattr(self.tokenizer.backend, "set_max_cache_bytes", None)
-        self.limits_itself = limit is not None
-        if limit is not None:
-            limit(MOST_GROWN)
 
     def is_full(self) -> bool:
         """Whether it may have cached more than it should."""
-        if self.limits_itself or self.read < LEAST_TEXT:
+        if self.read < LEAST_TEXT:
             return False
         if self.resident is None:
             return self.read > MOST_TEXT
