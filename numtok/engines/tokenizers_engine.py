@@ -61,12 +61,11 @@ class TokenizersEngine:
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         chunks = chunks_between(rows, slots, two_forms=False)
-        placeholder = self._usual_character
-        if placeholder.encode() in (text := chunks.text.tobytes()):
+        text, placeholder = chunks.text.tobytes(), self._usual_character
+        if placeholder.encode() in text:
             placeholder = self._character_beside(used_in(text.decode()))
-        text = (
-            marked(chunks, slots, Prefix()).tobytes().replace(bytes([BEHIND]), placeholder.encode())
-        )
+        text = marked(chunks, slots, Prefix()).tobytes()
+        text = text.replace(bytes([BEHIND]), placeholder.encode())
         texts = [row.decode() for row in text.split(bytes([BEGIN]))[1:]]
         tokenizer = self._tokenizer(placeholder)
         unspaced, spaced_token = _placeholder_ids(tokenizer, placeholder)

@@ -179,10 +179,11 @@ APART = {
     "a space behind": ("gpt2", [("<|a|> ", {})], False),
     "hides the end": ("gpt2", [("<|a|>", SPECIAL), ("|>b", {})], False),
     "hides the inside": ("gpt2", [("<|a|>", SPECIAL), ("a", {})], False),
+    "over the edge of rows": ("gpt2", [("9<", STRIPS), ("<|a|>", STRIPS)], True),
     "hides a space": ("gpt2", [("<|a|> ", SPECIAL), ("zz", {})], False),
 }
 ROWS = ["5 <mask> 7 of <mask>", None, "8 and 1,234 é", "", "<|endoftext|>", "-3 9 <|a|> 5 <|a|>b"]
-ROWS += ["a <right_1> b 5", "a <left> 5 <left>6", "<|a|> 6"]
+ROWS += ["a <right_1> b 5", "a <left> 5 <left>6", "to 9", "<|a|>  6"]
 
 
 @pytest.mark.parametrize("name", APART)

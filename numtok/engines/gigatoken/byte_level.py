@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 import unicodedata
 from collections.abc import Callable
 
@@ -30,6 +29,7 @@ from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slo
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
 from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
+from numtok.engines.special_rows import any_of, places_of
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -94,7 +94,7 @@ class ByteLevelEngine:
         # gigatoken does not look for them in what the normalizer makes of the text
         if any(token["normalized"] for token in words):
             self._by_tokenizers = self._unsafe
-        self._words = _alternatives([token["content"] for token in words])
+        self._words = any_of([token["content"].encode() for token in words]) if words else None
 
     @functools.cached_property
     def _complete(self) -> GigatokenPool:
@@ -153,7 +153,7 @@ class ByteLevelEngine:
         else:
             positions = positions_of(text, self._unsafe)
         if self._words:
-            positions = np.concatenate([positions, _matches(self._words, text, offsets)])
+            positions = np.concatenate([positions, places_of(self._words, text, offsets)])
         runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._has_runs else None
         if runs is not None:
             positions = np.concatenate([positions, runs])
@@ -223,25 +223,6 @@ def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes
     rows = {character: first + k for k, character in enumerate(characters.values())}
     model = Model(config["model"] | {"vocab": vocabulary | rows})
     return config | {"model": model}, [bytes([byte]) for byte in characters]
-
-
-def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
-    """Return a pattern that finds any of the words, the longest first."""
-    longest_first = sorted(words, key=len, reverse=True)
-    pattern = b"|".join(re.escape(word.encode()) for word in longest_first)
-    return re.compile(pattern) if words else None
-
-
-def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
-    """Return where the matches in the rows begin, none of them over the edge of a row."""
-    found = [match.span() for match in pattern.finditer(text.data)]
-    spans = np.array(found, np.int64).reshape(-1, 2)
-    row = np.searchsorted(offsets, spans[:, 0], "right")
-    if (spans[:, 1] <= offsets[row]).all():
-        return spans[:, 0]
-    edges = itertools.pairwise(offsets.tolist())
-    by_row = [pattern.finditer(text.data, first, last) for first, last in edges]
-    return np.array([match.start() for matches in by_row for match in matches], np.int64)
 
 
 def _delicate_tokens(added: list[Config], parse_special: bool, two_forms: bool) -> list[Config]:
