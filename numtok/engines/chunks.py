@@ -33,11 +33,13 @@ class Chunks(NamedTuple):
     """Chunk ``k`` is ``text[spans[k, 0]:spans[k, 1]]``; row ``r`` has one more than numbers, from
     ``per_document[r] + r`` on.
 
-    ``spaced``: bool[c], whether the slot took the space before it along.
+    ``begins``: whether a chunk begins a row. ``spaced``: bool[c], whether the slot took the space
+    before it along.
     """
 
     text: npt.NDArray[np.uint8]
     spans: Ints
+    begins: Mask
     spaced: Mask
 
 
@@ -57,6 +59,7 @@ def chunks_between(rows: TextRows, slots: Slots, two_forms: bool) -> Chunks:
     chunks = Chunks(
         rows.text[first:last],
         memory.empty(2 * count, np.int64).reshape(-1, 2),
+        np.zeros(count, np.bool_),
         memory.empty(len(slots.start), np.bool_),
     )
     _chunks(rows.offsets - first, rows.valid, slots, two_forms, chunks)
@@ -64,13 +67,13 @@ def chunks_between(rows: TextRows, slots: Slots, two_forms: bool) -> Chunks:
 
 
 def marked(
-    chunks: Chunks, slots: Slots, prefix: Prefix, begin: int = BEGIN, behind: int = BEHIND
+    chunks: Chunks, prefix: Prefix, begin: int = BEGIN, behind: int = BEHIND
 ) -> npt.NDArray[np.uint8]:
     """Return the text of the chunks, each behind its mark, ``begin`` or ``behind``, and the space
     that the tokenizer would put there.
     """
     out = memory.empty(len(chunks.text) + 2 * len(chunks.spans), np.uint8)
-    return out[: _mark(chunks, slots.per_document, prefix, begin, behind, out)]
+    return out[: _mark(chunks, prefix, begin, behind, out)]
 
 
 def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
@@ -101,6 +104,7 @@ def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-d
     for row in range(offsets.size - 1):
         begin = offsets[row]
         end = offsets[row + 1] if valid[row] else begin
+        out.begins[row + slots.per_document[row]] = True
         for number in range(slots.per_document[row], slots.per_document[row + 1]):
             chunk_end = offsets[row] + slots.start[number]
             spaced = two_forms and chunk_end > begin and out.text[chunk_end - 1] == SPACE
@@ -113,24 +117,23 @@ def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _mark(chunks, per_document, prefix, begin, behind, out):  # type: ignore[no-untyped-def]
+def _mark(chunks, prefix, begin, behind, out):  # type: ignore[no-untyped-def]
     """Fill in the marked text; returns its bytes."""
-    text, filled = chunks.text, 0
-    for row in range(per_document.size - 1):
-        first, last = per_document[row] + row, per_document[row + 1] + row
-        for chunk in range(first, last + 1):
-            start, stop = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
-            begins_row = chunk == first
-            out[filled] = begin if begins_row else behind
+    text, begins, filled = chunks.text, chunks.begins, 0
+    for chunk in range(begins.size):
+        first, last = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
+        out[filled] = begin if begins[chunk] else behind
+        filled += 1
+        has_text = first < last
+        if prefix.as_text and begins[chunk]:  # a number may be what follows
+            has_text = has_text or (chunk + 1 < begins.size and not begins[chunk + 1])
+        has_prefix = has_text and (prefix.row if begins[chunk] else prefix.number)
+        if has_prefix and (prefix.always or not _begins_with_space(text[first:last])):
+            out[filled] = SPACE
             filled += 1
-            has_text = start < stop or (prefix.as_text and begins_row and first < last)
-            has_prefix = has_text and (prefix.row if begins_row else prefix.number)
-            if has_prefix and (prefix.always or not _begins_with_space(text[start:stop])):
-                out[filled] = SPACE
-                filled += 1
-            for k in range(start, stop):
-                out[filled] = text[k]
-                filled += 1
+        for k in range(first, last):
+            out[filled] = text[k]
+            filled += 1
     return filled
 
 

@@ -64,7 +64,7 @@ class TokenizersEngine:
         text, placeholder = chunks.text.tobytes(), self._usual_character
         if placeholder.encode() in text:
             placeholder = self._character_beside(used_in(text.decode()))
-        text = marked(chunks, slots, Prefix()).tobytes()
+        text = marked(chunks, Prefix()).tobytes()
         text = text.replace(bytes([BEHIND]), placeholder.encode())
         texts = [row.decode() for row in text.split(bytes([BEGIN]))[1:]]
         tokenizer = self._tokenizer(placeholder)

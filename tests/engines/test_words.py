@@ -8,6 +8,7 @@ import trained
 from engine_oracle import TAKES_ALL, check, oracle
 
 from numtok.engines import word_cache
+from numtok.engines.chunks import Chunks
 from numtok.engines.word_cache import words_of
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -18,8 +19,8 @@ ROWS = [SENTENCE, None, "", SENTENCE]
 def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone():
     text = "it is 5\u00a0km  of é ça e\u0301 e\u0301 一 d\n e f "
     data = np.frombuffer(text.encode(), np.uint8)
-    spans, behind = np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False])
-    words, per_piece = words_of(data, spans, behind)
+    spans, begins = np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False])
+    words, per_piece = words_of(Chunks(data, spans, begins, begins))
     assert [word.decode("utf-8", "replace") for word in words] == [
         *("�it", " is", " 5\u00a0km  of", " é", " ça", " e\u0301 e\u0301 一 d\n e", " f "),
         *("�", "�is"),

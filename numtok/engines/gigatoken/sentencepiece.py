@@ -57,7 +57,7 @@ class SentencePieceEngine:
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         chunks = chunks_between(rows, slots, two_forms=False)
         count = len(chunks.spans)
-        text = marked(chunks, slots, self._prefix, self._stand_in, self._stand_in)
+        text = marked(chunks, self._prefix, self._stand_in, self._stand_in)
         ids = self._pool.tokens(text, np.array([0, len(text)])).ids
         at = np.flatnonzero(ids == self._id)
         if len(at) != count:
