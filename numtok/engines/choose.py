@@ -61,9 +61,9 @@ SELF_CHECK = [
 def make_engine(
     config: Config,
     tokens: NumtokTokens,
-    engine: str = "auto",
-    parse_special: bool = False,
-    given_warnings: set[str] | None = None,
+    engine: str,
+    parse_special: bool,
+    given_warnings: set[str],
 ) -> Engine:
     """Return the engine to use for a tokenizer.json, number tokens included: gigatoken where it
     gives the same ids, else tokenizers. ``given_warnings``: messages that are not given again, and
@@ -72,7 +72,6 @@ def make_engine(
     Raises:
         TokenizerError: if one is asked for that cannot be used.
     """
-    given_warnings = set() if given_warnings is None else given_warnings
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(
             f"{shown_option('engine', engine)} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
