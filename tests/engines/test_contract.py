@@ -30,10 +30,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 OWN = re.compile(r" ?\[/?NUM")
 # kinds that gigatoken encodes
-FAST = [
-    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "gpt4o", "roberta", "lstrip_token", "llama_legacy",
-    "metaspace_first", "metaspace_always", "metaspace_never",
-]  # fmt: skip
+FAST = [*trained.BYTE_LEVEL, "gpt4o", *trained.SENTENCEPIECE]
 KINDS = [*trained.KINDS, "gpt4o"]
 ENGINES = [(kind, "tokenizers") for kind in KINDS] + [(kind, "gigatoken") for kind in FAST]
 every_engine = pytest.mark.parametrize(("kind", "engine"), ENGINES)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numtok.representations import Digits
 from numtok.tokenizer.tokenizer import Tokenizer
 
-KINDS = ["llama_legacy", "metaspace_first", "metaspace_always", "metaspace_never"]
 MARK = "\u2581"
 PIECES = ["", " ", "  ", "    ", MARK, f" {MARK} ", "a", "the", "s ", "e a", "\n", "\t\n"]
 PIECES += ["\x01", "\x02 \x01", "é", "e\u0301", "今年", "🙂", "<unk>", "</s>", "<|0.00|>", "<0x01>"]
@@ -39,7 +38,7 @@ def with_every_split(config):
     return config
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", trained.SENTENCEPIECE)
 @pytest.mark.parametrize("parse_special", [False, True])
 @pytest.mark.parametrize("whole", [False, True], ids=["words", "whole texts"])
 def test_contract_with_merges_across_spaces(kind, parse_special, whole):
@@ -54,7 +53,7 @@ def test_contract_with_merges_across_spaces(kind, parse_special, whole):
         check(tok, reference, [row], parse_special=parse_special)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", trained.SENTENCEPIECE)
 @pytest.mark.thorough
 @settings(max_examples=examples(15, thorough=200))
 @given(documents=many_rows, parse_special=st.booleans())
