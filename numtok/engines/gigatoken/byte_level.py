@@ -64,22 +64,13 @@ class ByteLevelEngine:
         parse_special: bool,
         slow: Callable[[], Engine],
     ) -> None:
-        self._two_forms = tokens.spaced >= 0
-        all_added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
-        unread = _delicate_tokens(all_added, parse_special, self._two_forms)
+        delicate = _delicate_tokens(config, tokens, parse_special)
         source, config = config, without_numbers(config, tokens, parse_special)
-        added = [token for token in config["added_tokens"] if token not in unread]
+        added = [token for token in config["added_tokens"] if token not in delicate]
         config = _without_idle_fallback(config | {"added_tokens": added})
         config, missing = _with_every_byte(config, source)
-        self.normalizes = config.get("normalizer") is not None
-        for token in unread:
-            if self.normalizes and token["normalized"]:
-                raise TokenizerError(
-                    f"its added token {token['content']!r} is looked for in normalized text, and"
-                    " what it matches depends on the text beside it"
-                )
-        self.unread = [*(token["content"].encode() for token in unread), *missing]
-        self._slow, self._config = slow, config
+        self.unread = [*(token["content"].encode() for token in delicate), *missing]
+        self._slow, self._config, self._two_forms = slow, config, tokens.spaced >= 0
         is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
         words = [token for token in added if not _is_run(token)]
         self._has_runs = len(words) < len(added)
@@ -87,6 +78,7 @@ class ByteLevelEngine:
         self._rules = Rules(self._two_forms, False, classes()) if is_cut_at_digits else None
         added_bytes = {token["id"]: token["content"].encode() for token in added}
         self.widths = widths_of(vocabulary | added_bytes)
+        self.normalizes = config.get("normalizer") is not None
         self._unsafe = self._by_tokenizers = flags("unsettled")
         if self.normalizes:
             self._unsafe = flags("nfc_unsafe", "unsettled")
@@ -225,11 +217,15 @@ def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes
     return config | {"model": model}, [bytes([byte]) for byte in characters]
 
 
-def _delicate_tokens(added: list[Config], parse_special: bool, two_forms: bool) -> list[Config]:
+def _delicate_tokens(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[Config]:
     """Return the added tokens that gigatoken would match otherwise than ``tokenizers``: those that
     take along what stands beside them, and special ones that are not parsed but hide another added
     token, as ``tokenizers`` passes over the whole of them.
+
+    Raises:
+        TokenizerError: if such a token may be in a text under another name.
     """
+    added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
 
     def is_parsed(token: Config) -> bool:
         return parse_special or not token["special"]
@@ -239,14 +235,22 @@ def _delicate_tokens(added: list[Config], parse_special: bool, two_forms: bool) 
 
     def is_delicate(token: Config) -> bool:
         name = token["content"]
-        takes_space = two_forms and name.endswith(" ")  # the space of the number after it
+        # the space of the number after it
+        takes_space = tokens.spaced >= 0 and name.endswith(" ")
         if is_parsed(token):
             strips = token["lstrip"] or token["rstrip"] or token["single_word"]
             return strips or (takes_space and not token["normalized"])
         overlaps = any(name[start:] in prefixes for start in range(1, len(name)))
         return takes_space or overlaps or any(other in name for other in names)
 
-    return list(filter(is_delicate, added))
+    delicate = list(filter(is_delicate, added))
+    for token in delicate:
+        if token["normalized"] and config.get("normalizer") is not None:
+            raise TokenizerError(
+                f"its added token {token['content']!r} is looked for in normalized text, and what"
+                " it matches depends on the text beside it"
+            )
+    return delicate
 
 
 def _is_usual(config: Config) -> bool:
