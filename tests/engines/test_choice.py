@@ -163,9 +163,10 @@ def test_other_pre_tokenizers_are_not_taken_for_known_ones():
 
 STRIPS = {"lstrip": True, "special": True}
 SPECIAL = {"special": True}
-# What stands beside these decides what they take along. A special token is passed over as a whole,
-# also where it is not parsed, and what overlaps it is no token either.
-APART = {
+NORMALIZED = {"normalized": True}
+# What stands beside most of these decides what they take along. A special token is passed over as a
+# whole, also where it is not parsed, and what overlaps it is no token either.
+ADDED = {
     "strips": ("lstrip_token", [], False),
     "strips and is parsed": ("roberta", [], True),
     "strips and is not parsed": ("gpt2", [("<|a|>", STRIPS)], False),
@@ -175,16 +176,20 @@ APART = {
     "hides the inside": ("gpt2", [("<|a|>", SPECIAL), ("a", {})], False),
     "over the edge of rows": ("gpt2", [("9<", STRIPS), ("<|a|>", STRIPS)], True),
     "hides a space": ("gpt2", [("<|a|> ", SPECIAL), ("zz", {})], False),
-}
+    # found whatever word or run of spaces they begin or end in
+    "white space": ("neox", [("\n  <a>", NORMALIZED), ("x é", NORMALIZED), ("<b>\t", NORMALIZED)], False),
+    "in two rows": ("gpt2", [("qa", {}), ("ab", {})], False),
+}  # fmt: skip
 ROWS = ["5 <mask> 7 of <mask>", None, "8 and 1,234 é", "", "<|endoftext|>", "-3 9 <|a|> 5 <|a|>b"]
 ROWS += ["a <right_1> b 5", "a <left> 5 <left>6", "to 9", "<|a|>  6"]
+ROWS += ["b\n  <a> 5", "b   <a>5", "ax e\u0301 5", "x  é", "<b>\t5 <b>\t\t7", "xq", "ab 5", "b qab"]
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", ADDED)
 @pytest.mark.filterwarnings("error::numtok.engines.choose.EngineWarning")
-def test_rows_with_tokens_that_gigatoken_would_match_otherwise_are_encoded_apart(name):
+def test_rows_with_added_tokens(name):
     """Each row as alone, by whichever engine; a null row stays null."""
-    kind, added, parse_special = APART[name]
+    kind, added, parse_special = ADDED[name]
     config = trained.config(kind) | with_tokens(kind, *added)
     fast = Tokenizer(config, [TAKES_ALL])
     assert fast.engine_for(parse_special).name == "gigatoken"

@@ -20,7 +20,6 @@ from engine_oracle import TAKES_ALL, Oracle, check, oracle, tokenizer
 from hostile import FRAGMENTS, NORMALISED, NUMBERS, PRIVATE_USE, SPACES, many_rows, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken
 
 from numtok.numbers.grammar import Grammar
 from numtok.representations import B1999, FP15, NUM, P10, Digits, FoNE, PlaceValue, Subword
@@ -160,24 +159,6 @@ def test_many_runs_of_white_space():
         oracle("neox"),
         documents,
     )
-
-
-ADDED = {
-    # found whatever word or run of spaces they begin or end in
-    "white space": ("neox", ["\n  <a>", "x é", "<b>\t"], True,
-                    ["b\n  <a> 5", "b   <a>5", "ax e\u0301 5", "x  é", "<b>\t5 <b>\t\t7"]),
-    # over the edge of rows they are none
-    "two rows": ("gpt2", ["qa", "ab"], False, ["xq", "ab 5", "", "a", "b qab"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ADDED)
-def test_added_tokens(name):
-    kind, contents, normalized, documents = ADDED[name]
-    source = trained.source(kind)
-    source.add_tokens([AddedToken(one, special=False, normalized=normalized) for one in contents])
-    tok = Tokenizer.from_pretrained(source, [TAKES_ALL], engine="gigatoken")
-    check(tok, Oracle(json.loads(source.to_str()), tok.tokens), documents)
 
 
 def test_short_texts_in_threads():

@@ -78,20 +78,6 @@ def test_additions_the_whole_way(numbers, tmp_path, capsys, request):
     assert NumberModel.from_pretrained(folder / "model").causal
 
 
-@pytest.mark.parametrize("numbers", ["xval", "place", "p10", "subword"])
-def test_only_answers_have_labels(numbers):
-    from numtok_torch import NumberDataset, answers_only
-
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
-    asked = questions.prompt(questions.Problem("What: 3 or 4?", ""))
-    for end, question, answer in (("1 + 1 =", "123 + 4 =", " 127;"), (asked, asked, " 3\n")):
-        data = NumberDataset(tokenizer.encode_batch([question + answer]))
-        row = answers_only(data, tokenizer, after=end)[0]
-        ids, given = row["input_ids"].tolist(), tokenizer.encode(question).input_ids.tolist()
-        assert ids[: len(given)] == given
-        assert row["labels"].tolist() == [-100] * len(given) + ids[len(given) :]
-
-
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
