@@ -105,7 +105,7 @@ def test_contract_of_listed_texts(kind, engine):
     else:
         check_with_numbers(tok, oracle(kind), triples(NUMBERS[1:2])[part::4])
         check(tok, oracle(kind), AROUND)
-        check(tok, oracle(kind, parse_special=True), PAIRS, parse_special=True)
+        check(tok, oracle(kind, parse_special=True), PAIRS[part % 2 :: 2], parse_special=True)
     batch = check(tok, oracle(kind), PRIVATE_USE, keep_text=True)
     assert tok.decode_batch(batch).to_pylist() == PRIVATE_USE
 

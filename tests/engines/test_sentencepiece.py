@@ -47,8 +47,9 @@ def test_contract_with_merges_across_spaces(kind, parse_special, whole):
         config["pre_tokenizer"]["split"] = False
     tok = Tokenizer(config, [TAKES_ALL])
     assert tok.engine.name == "gigatoken" and tok.engine.is_fast
-    reference, part = Oracle(config, tok.tokens, parse_special), 2 * whole + parse_special
-    check(tok, reference, ROWS[part::4], parse_special=parse_special)
+    reference = Oracle(config, tok.tokens, parse_special)
+    part = len(kind) % 2 * 4 + 2 * whole + parse_special  # an eighth of the rows
+    check(tok, reference, ROWS[part::8], parse_special=parse_special)
     for row in ROWS[part::1600]:
         check(tok, reference, [row], parse_special=parse_special)
 
