@@ -127,7 +127,7 @@ def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> E
 
 
 def _level_of_caller() -> int:
-    """Return the ``stacklevel`` of the code that called numtok, by way of other libraries or not."""
+    """Return the ``stacklevel`` of the code that called numtok, also by way of other libraries."""
     frame, level = sys._getframe(1), 1
     while (
         frame.f_back is not None

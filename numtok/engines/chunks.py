@@ -1,7 +1,7 @@
 """Chunks of text between numbers, and the ids of whole rows from those of their chunks and numbers.
 
-In: rows and slots. Out: ``Chunks``, spans of the text, and their text with a mark before each; then,
-from the tokens of each, ``Encoded``.
+In: rows and slots. Out: ``Chunks``, spans of the text, and their text with a mark before each;
+then, from the tokens of each, ``Encoded``.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class NumtokTokens:
     """The added tokens of numtok."""
 
     # ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if
-    # there is none. For numbers without a frame, of one of the symbols that may begin them; for those
-    # that are tokens of the text (``as_text``), an id beyond all tokens.
+    # there is none. For numbers without brackets, the id of one of the symbols that may begin them;
+    # for those that are tokens of the text (``as_text``), an id beyond all tokens.
     unspaced: int
     spaced: int = -1
     # ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in

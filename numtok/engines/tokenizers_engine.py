@@ -152,7 +152,7 @@ class TokenizersEngine:
         return framed[: found[0]], framed[found[0] + len(ids) :]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """Find the tokens by the characters that they cover, which takes encoding the rows again."""
+        """Find the tokens by the characters that they cover, by encoding the rows again."""
         complete_library("telling in which token a number of ordinary text begins")
         tokenizer = self._tokenizer(self._usual_character)
         asked = np.diff(numbers.per_document()) > 0

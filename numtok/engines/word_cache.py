@@ -84,8 +84,8 @@ class WordsOfChunks(NamedTuple):
 
 
 class WordCacheEngine:
-    """Engine that asks ``slow`` for the tokens of each word once. ``prefix`` is a word that is no added
-    token.
+    """Engine that asks ``slow`` for the tokens of each word once. ``prefix`` is a word that is no
+    added token.
     """
 
     name = "tokenizers"

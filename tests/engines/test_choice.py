@@ -1,5 +1,5 @@
-"""Which engine a tokenizer gets, what is said where it is the slower one, and that the ids are right
-by either.
+"""Which engine a tokenizer gets, what is said where it is the slower one, and that the ids are
+right by either.
 """
 
 import json

@@ -152,7 +152,7 @@ class ByteLevelEngine:
         return np.sort(positions), self._has_runs and runs is None
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], spans: Ints) -> Tokens:
-        """Return the tokens of spans of the text by the complete tokenizer, or by ``tokenizers``."""
+        """Return the tokens of spans of the text, by the complete tokenizer or ``tokenizers``."""
         if not len(spans):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = joined(text, spans)
@@ -184,8 +184,8 @@ def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int
 
 
 def _without_idle_fallback(config: Config) -> Config:
-    """Return ``config`` without a fallback to byte tokens such as ``<0x0A>`` that the vocabulary does
-    not have, which does nothing, and with which gigatoken does not load it.
+    """Return ``config`` without a fallback to byte tokens such as ``<0x0A>`` that the vocabulary
+    does not have, which does nothing, and with which gigatoken does not load it.
     """
     model = config["model"]
     if not model.get("byte_fallback") or any(

@@ -28,8 +28,8 @@ from numtok.engines.engine import Ints
 SMALL_TEXT = 1 << 16
 FEW = 50  # documents, or one in so many bytes: one by one they cost no more
 LONG = 1 << 11
-# Bytes that a process may grow by until its tokenizers are made anew: a count of bytes of text would
-# not do, as words that never come again take ten times their bytes, and other text next to nothing.
+# Bytes that a process may grow by until its tokenizers are made anew: a count of bytes of text
+# would not do, as words that never come again take ten times their bytes, and other text nothing.
 MOST_GROWN = 1 << 27
 LEAST_TEXT = 1 << 23  # bytes that each reads at least
 MOST_TEXT = 1 << 26  # and at most, where the system does not say how large a process is
