@@ -31,14 +31,16 @@ The way of a text through this room::
       +-- any tokenizer ------------------------------------------ tokenizers_engine
             private_use         a character that the text does not hold, as the added token
             vocabulary_rows     or as a row of the vocabulary, for numbers that are text
+            chunks              the text between numbers, that character before each
             hf_tokenizers       ``tokenizers``, 0.x or 1.0 (which needs no word_cache)
       |
       v
     engine.Encoded            ids, and where each number's first token is
 
 All give the same ids. In which token a number of ordinary text begins, ``gigatoken.token_widths``
-tells by bytes; which characters a token covers, ``word_cache``. ``config`` answers questions about
-a tokenizer.json. May import :mod:`numtok.arrays` and :mod:`numtok.numbers`.
+tells by bytes, and ``tokenizers_engine`` by characters; which characters a token covers,
+``word_cache``. ``config`` answers questions about a tokenizer.json. May import
+:mod:`numtok.arrays` and :mod:`numtok.numbers`.
 """
 
 from numtok.engines.choose import EngineWarning, make_engine

@@ -8,7 +8,6 @@ ids; gigatoken is held to it on every load.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.metadata
 import platform
@@ -24,7 +23,7 @@ from numtok.engines.cuts import cuts_at_spaces, tokens_to_leave_whole
 from numtok.engines.engine import Engine, NumtokTokens, Slots
 from numtok.engines.gigatoken.byte_level import ByteLevelEngine
 from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
-from numtok.engines.special_rows import SpecialRowsEngine, special_names
+from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.word_cache import WordCacheEngine
 from numtok.errors import NumtokError, TokenizerError
@@ -62,9 +61,9 @@ SELF_CHECK = [
 def make_engine(
     config: Config,
     tokens: NumtokTokens,
-    engine: str = "auto",
-    parse_special: bool = False,
-    given_warnings: set[str] | None = None,
+    engine: str,
+    parse_special: bool,
+    given_warnings: set[str],
 ) -> Engine:
     """Return the engine to use for a tokenizer.json, number tokens included: gigatoken where it
     gives the same ids, else tokenizers. ``given_warnings``: messages that are not given again, and
@@ -73,7 +72,6 @@ def make_engine(
     Raises:
         TokenizerError: if one is asked for that cannot be used.
     """
-    given_warnings = set() if given_warnings is None else given_warnings
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(
             f"{shown_option('engine', engine)} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
@@ -83,13 +81,6 @@ def make_engine(
     try:
         return _fast_engine(config, tokens, parse_special)
     except NumtokError as error:
-        if parse_special:
-            # then it is not the special tokens that keep gigatoken from it
-            with contextlib.suppress(NumtokError):
-                names = special_names(config, tokens)
-                fast = _fast_engine(config, tokens, parse_special=False)
-                make_slow = functools.partial(TokenizersEngine, config, tokens, parse_special)
-                return SpecialRowsEngine(fast, make_slow, names)
         if engine == "gigatoken":
             raise TokenizerError(
                 "engine='gigatoken' (--engine gigatoken) cannot be used for this tokenizer:"
@@ -119,25 +110,24 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """Return gigatoken, once it has given the same ids; TokenizerError if it does not."""
-    make_slow = functools.partial(_other_engine, config, tokens, parse_special)
+    slow = functools.cache(lambda: _other_engine(config, tokens, parse_special))
     gigatoken: ByteLevelEngine | SentencePieceEngine
     if is_byte_level(config):
-        gigatoken = ByteLevelEngine(config, tokens, parse_special, make_slow)
+        gigatoken = ByteLevelEngine(config, tokens, parse_special, slow)
     else:
-        gigatoken = SentencePieceEngine(config, tokens, make_slow)
-    fast: Engine = gigatoken
-    if gigatoken.unread:
-        fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.unread)
-    file_cache.cached(
-        "same-ids",
-        _key_of_comparison(config, tokens, parse_special),
-        lambda: _compare(fast, gigatoken.slow, tokens, config["model"]["merges"]),
-    )
+        gigatoken = SentencePieceEngine(config, tokens, slow)
+    unread = gigatoken.unread
+    fast = SpecialRowsEngine(gigatoken, slow, unread) if unread else gigatoken
+    # all that the outcome depends on beside numtok's own source
+    versions = map(importlib.metadata.version, ("gigatoken", "tokenizers"))
+    given = [to_json(config), repr((tokens, parse_special, *versions, platform.machine()))]
+    merges = config["model"]["merges"]
+    file_cache.cached("same-ids", given, lambda: _compare(fast, slow(), tokens, merges))
     return fast
 
 
 def _level_of_caller() -> int:
-    """Return the ``stacklevel`` of the code that called numtok, by way of other libraries or not."""
+    """Return the ``stacklevel`` of the code that called numtok, also by way of other libraries."""
     frame, level = sys._getframe(1), 1
     while (
         frame.f_back is not None
@@ -145,12 +135,6 @@ def _level_of_caller() -> int:
     ):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _key_of_comparison(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
-    """Return all that the outcome of :func:`_compare` depends on beside numtok's own source."""
-    installed = map(importlib.metadata.version, ("gigatoken", "tokenizers"))
-    return [to_json(config), repr((tokens, parse_special, *installed, platform.machine()))]
 
 
 def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens, merges: list[Any]) -> str:

@@ -1,6 +1,7 @@
 """Chunks of text between numbers, and the ids of whole rows from those of their chunks and numbers.
 
-In: rows and slots. Out: ``Chunks``, spans of the text; then, from the tokens of each, ``Encoded``.
+In: rows and slots. Out: ``Chunks``, spans of the text, and their text with a mark before each;
+then, from the tokens of each, ``Encoded``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.engine import Encoded, Ints, Mask, Slots
 
 SPACE = 0x20
+# no bytes of UTF-8: marks before the first chunk of a row, and before one behind a number
+BEGIN, BEHIND = 0xFE, 0xFF
 
 
 class Tokens(NamedTuple):
@@ -30,25 +33,47 @@ class Chunks(NamedTuple):
     """Chunk ``k`` is ``text[spans[k, 0]:spans[k, 1]]``; row ``r`` has one more than numbers, from
     ``per_document[r] + r`` on.
 
-    ``spaced``: bool[c], whether the slot took the space before it along.
+    ``begins``: whether a chunk begins a row. ``spaced``: bool[c], whether the slot took the space
+    before it along.
     """
 
     text: npt.NDArray[np.uint8]
     spans: Ints
+    begins: Mask
     spaced: Mask
+
+
+class Prefix(NamedTuple):
+    """Where SentencePiece puts a space before text that has none."""
+
+    row: bool = False  # before a row
+    number: bool = False  # before the text behind a number
+    always: bool = False  # before a space, too
+    as_text: bool = False  # whether numbers are text to the tokenizer, and may begin a row
 
 
 def chunks_between(rows: TextRows, slots: Slots, two_forms: bool) -> Chunks:
     """Return the chunks of the rows; a null row has an empty one."""
-    count = len(slots.document) + len(rows)
+    count = len(slots.start) + len(rows)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
     chunks = Chunks(
         rows.text[first:last],
         memory.empty(2 * count, np.int64).reshape(-1, 2),
-        memory.empty(len(slots.document), np.bool_),
+        np.zeros(count, np.bool_),
+        memory.empty(len(slots.start), np.bool_),
     )
     _chunks(rows.offsets - first, rows.valid, slots, two_forms, chunks)
     return chunks
+
+
+def marked(
+    chunks: Chunks, prefix: Prefix, begin: int = BEGIN, behind: int = BEHIND
+) -> npt.NDArray[np.uint8]:
+    """Return the text of the chunks, each behind its mark, ``begin`` or ``behind``, and the space
+    that the tokenizer would put there.
+    """
+    out = memory.empty(len(chunks.text) + 2 * len(chunks.spans), np.uint8)
+    return out[: _mark(chunks, prefix, begin, behind, out)]
 
 
 def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
@@ -79,6 +104,7 @@ def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-d
     for row in range(offsets.size - 1):
         begin = offsets[row]
         end = offsets[row + 1] if valid[row] else begin
+        out.begins[row + slots.per_document[row]] = True
         for number in range(slots.per_document[row], slots.per_document[row + 1]):
             chunk_end = offsets[row] + slots.start[number]
             spaced = two_forms and chunk_end > begin and out.text[chunk_end - 1] == SPACE
@@ -88,6 +114,34 @@ def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-d
             begin = offsets[row] + slots.stop[number]
         last = row + slots.per_document[row + 1]
         out.spans[last, 0], out.spans[last, 1] = begin, end
+
+
+@kernel
+def _mark(chunks, prefix, begin, behind, out):  # type: ignore[no-untyped-def]
+    """Fill in the marked text; returns its bytes."""
+    text, begins, filled = chunks.text, chunks.begins, 0
+    for chunk in range(begins.size):
+        first, last = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
+        out[filled] = begin if begins[chunk] else behind
+        filled += 1
+        has_text = first < last
+        if prefix.as_text and begins[chunk]:  # a number may be what follows
+            has_text = has_text or (chunk + 1 < begins.size and not begins[chunk + 1])
+        has_prefix = has_text and (prefix.row if begins[chunk] else prefix.number)
+        if has_prefix and (prefix.always or not _begins_with_space(text[first:last])):
+            out[filled] = SPACE
+            filled += 1
+        for k in range(first, last):
+            out[filled] = text[k]
+            filled += 1
+    return filled
+
+
+@inlined_kernel
+def _begins_with_space(text):  # type: ignore[no-untyped-def]
+    """Whether there is a space, or what SentencePiece writes for one, at the front of a chunk."""
+    is_mark = text.size > 2 and text[0] == 0xE2 and text[1] == 0x96 and text[2] == 0x81
+    return is_mark or (text.size > 0 and text[0] == SPACE)
 
 
 @kernel

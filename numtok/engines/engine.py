@@ -24,8 +24,8 @@ class NumtokTokens:
     """The added tokens of numtok."""
 
     # ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if
-    # there is none. For numbers without a frame, of one of the symbols that may begin them; for those
-    # that are tokens of the text (``as_text``), an id beyond all tokens.
+    # there is none. For numbers without brackets, the id of one of the symbols that may begin them;
+    # for those that are tokens of the text (``as_text``), an id beyond all tokens.
     unspaced: int
     spaced: int = -1
     # ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in
@@ -37,7 +37,6 @@ class NumtokTokens:
 class Slots(NamedTuple):
     """Places in the text where the tokens of c numbers go instead of the numbers, in order."""
 
-    document: npt.NDArray[np.int32]  # int32[c]
     per_document: Ints  # int64[documents + 1], offsets of each document's slots
     start: Ints  # int64[c], byte offsets within the document, without the space before
     stop: Ints
@@ -49,22 +48,21 @@ class Slots(NamedTuple):
     @classmethod
     def of(cls, numbers: Numbers, unspaced: Ids, spaced: Ids, offsets: Ints) -> Slots:
         """Return a slot for each of these numbers."""
-        places = numbers.document, numbers.per_document(), numbers.start, numbers.stop
+        places = numbers.per_document(), numbers.start, numbers.stop
         return cls(*places, unspaced, spaced, offsets)
 
     @classmethod
     def none(cls, rows: int) -> Slots:
         """Return no slots in so many rows."""
         places, ids = np.empty(0, np.int64), np.empty(0, np.int32)
-        offsets = np.zeros(rows + 1, np.int64)
-        return cls(ids, offsets, places, places, ids, ids, np.zeros(1, np.int64))
+        zeros = np.zeros(rows + 1, np.int64)
+        return cls(zeros, places, places, ids, ids, zeros[:1])
 
     def part(self, first: int, last: int) -> Slots:
         """Return the slots of the documents from ``first`` to ``last``."""
         own = slice(self.per_document[first], self.per_document[last])
         tokens = slice(self.offsets[own.start], self.offsets[own.stop])
         return Slots(
-            self.document[own] - np.int32(first),
             self.per_document[first : last + 1] - own.start,
             self.start[own],
             self.stop[own],

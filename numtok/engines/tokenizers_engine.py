@@ -8,7 +8,6 @@ is a character that does not occur in the text.
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,15 @@ import numpy as np
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.chunks import Tokens, interleave
+from numtok.engines.chunks import (
+    BEGIN,
+    BEHIND,
+    Prefix,
+    Tokens,
+    chunks_between,
+    interleave,
+    marked,
+)
 from numtok.engines.config import (
     Config,
     ordinary_token,
@@ -53,20 +60,22 @@ class TokenizersEngine:
         self._tokenizer(self._usual_character)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])].tobytes()
-        placeholder = self._usual_character
+        chunks = chunks_between(rows, slots, two_forms=False)
+        text, placeholder = chunks.text.tobytes(), self._usual_character
         if placeholder.encode() in text:
             placeholder = self._character_beside(used_in(text.decode()))
-        texts = _with_placeholders(rows, slots, placeholder.encode())
+        text = marked(chunks, Prefix()).tobytes()
+        text = text.replace(bytes([BEHIND]), placeholder.encode())
+        texts = [row.decode() for row in text.split(bytes([BEGIN]))[1:]]
         tokenizer = self._tokenizer(placeholder)
         unspaced, spaced_token = _placeholder_ids(tokenizer, placeholder)
         with tokenizer_errors("tokenizers cannot encode with it"):
             encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         flat, id_offsets = flat_ids(encodings)
         places = np.flatnonzero((flat == unspaced) | (flat == spaced_token))
-        if len(places) != len(slots.document):
+        if len(places) != len(slots.start):
             raise NumtokError(
-                f"the tokenizer returned {len(places)} number tokens for {len(slots.document)}"
+                f"the tokenizer returned {len(places)} number tokens for {len(slots.start)}"
                 " numbers; please report this tokenizer"
             )
         spaced = flat[places] == spaced_token
@@ -143,27 +152,18 @@ class TokenizersEngine:
         return framed[: found[0]], framed[found[0] + len(ids) :]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """Find the tokens by encoding each row again."""
+        """Find the tokens by the characters that they cover, by encoding the rows again."""
         complete_library("telling in which token a number of ordinary text begins")
-        rows, per_document = numbers.rows, numbers.per_document()
-        found = np.zeros(len(numbers), np.int64)
-        have_some = np.diff(per_document) > 0
-        for row in np.flatnonzero(have_some if wanted is None else wanted & have_some):
-            text = rows.array[int(row)].as_py()
-            which = slice(per_document[row], per_document[row + 1])
-            between = itertools.pairwise([0, *numbers.start[which].tolist()])
-            written = text.encode()
-            characters = itertools.accumulate(len(written[a:b].decode()) for a, b in between)
-            found[which] = self._tokens_of(text, list(characters)) + encoded.offsets[row]
-        return found
-
-    def _tokens_of(self, text: str, characters: list[int]) -> Ints:
-        """Return the token of each character; for one without a token, the next that has one."""
-        encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)
-        spans = np.array(encoding.offsets, np.int64).reshape(-1, 2)
-        filled = np.flatnonzero(spans[:, 0] < spans[:, 1])
-        places = np.searchsorted(np.maximum.accumulate(spans[filled, 1]), characters, side="right")
-        return np.append(filled, len(spans) - 1)[places]
+        tokenizer = self._tokenizer(self._usual_character)
+        asked = np.diff(numbers.per_document()) > 0
+        if wanted is not None:
+            asked &= wanted
+        spans = np.zeros((len(encoded.ids), 2), np.int64)
+        for row in np.flatnonzero(asked).tolist():
+            encoding = tokenizer.encode(numbers.rows.array[row].as_py(), add_special_tokens=False)
+            of_row = slice(encoded.offsets[row], encoded.offsets[row + 1])
+            spans[of_row] = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        return first_tokens_by_spans(spans, encoded, numbers)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return None: spans are not known without encoding the rows again."""
@@ -231,32 +231,27 @@ def _placeholder_ids(tokenizer: Any, placeholder: str) -> tuple[int, int]:
     return unspaced, spaced
 
 
-def _with_placeholders(rows: TextRows, slots: Slots, placeholder: bytes) -> list[str]:
-    """Return the texts with every slot replaced; null rows become empty."""
-    out = memory.empty(rows.nbytes + len(slots.start) * len(placeholder), np.uint8)
-    stops = np.zeros(len(rows) + 1, np.int64)
-    _write(
-        rows.text, rows.offsets, rows.valid, slots, np.frombuffer(placeholder, np.uint8), out, stops
-    )
-    edges = itertools.pairwise(stops.tolist())
-    return [out[start:stop].tobytes().decode() for start, stop in edges]
+def first_tokens_by_spans(spans: Ints, encoded: Encoded, numbers: Numbers) -> Ints:
+    """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, by
+    the characters that the tokens cover, int64[t, 2].
+    """
+    rows, places = numbers.rows, memory.empty(len(numbers), np.int64)
+    text = rows.text, rows.offsets, numbers.per_document()
+    _find_tokens(spans, encoded.offsets, *text, numbers.start, places)
+    return places
 
 
 @kernel
-def _write(text, offsets, valid, slots, placeholder, out, stops):  # type: ignore[no-untyped-def]
-    """Fill uint8[] ``out``, and the ends of the rows in it, int64[rows + 1] ``stops``."""
-    filled = 0
-    for row in range(valid.size):
-        at = offsets[row]
-        for number in range(slots.per_document[row], slots.per_document[row + 1]):
-            for byte in range(at, offsets[row] + slots.start[number]):
-                out[filled] = text[byte]
-                filled += 1
-            for byte in placeholder:
-                out[filled] = byte
-                filled += 1
-            at = offsets[row] + slots.stop[number]
-        for byte in range(at, offsets[row + 1] if valid[row] else at):
-            out[filled] = text[byte]
-            filled += 1
-        stops[row + 1] = filled
+def _find_tokens(spans, offsets, text, row_offsets, per_row, starts, places):  # type: ignore[no-untyped-def]
+    """Fill int64[n] ``places`` with the token in which each number begins; for a character without
+    a token, the next that has one.
+    """
+    for row in range(row_offsets.size - 1):
+        at, characters, token, last = row_offsets[row], 0, offsets[row], offsets[row + 1]
+        for number in range(per_row[row], per_row[row + 1]):
+            while at < row_offsets[row] + starts[number]:
+                characters += text[at] & 0xC0 != 0x80
+                at += 1
+            while token < last and spans[token, 1] <= max(characters, spans[token, 0]):
+                token += 1
+            places[number] = min(token, last - 1)

@@ -22,16 +22,15 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.kernels import inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.chunks import SPACE, Chunks, Tokens, chunks_between, interleave
+from numtok.engines.chunks import BEGIN, BEHIND, SPACE, Chunks, Tokens, chunks_between, interleave
 from numtok.engines.engine import Encoded, Ints, Mask, Slots
-from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.engines.tokenizers_engine import TokenizersEngine, first_tokens_by_spans
 from numtok.numbers.numbers import Numbers
 
 MOST_CACHED = 1 << 17  # words; some 25 MB
 LONGEST_CACHED = 64  # bytes
 ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
-# no bytes of UTF-8: between words, and before the first one of a row and after a number
-INSIDE, BEGIN, BEHIND = 0xFD, 0xFE, 0xFF
+INSIDE = 0xFD  # no byte of UTF-8: a mark between words, beside those of chunks
 
 # first bytes of characters that are what they are wherever they stand: no white space, no marks,
 # nothing that joins
@@ -85,8 +84,8 @@ class WordsOfChunks(NamedTuple):
 
 
 class WordCacheEngine:
-    """Engine that asks ``slow`` for the tokens of each word once. ``prefix`` is a word that is no added
-    token.
+    """Engine that asks ``slow`` for the tokens of each word once. ``prefix`` is a word that is no
+    added token.
     """
 
     name = "tokenizers"
@@ -104,8 +103,8 @@ class WordCacheEngine:
         return len(self._places)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        chunks, begins = self._chunks(rows, slots)
-        found = self._words(chunks, begins)
+        chunks = chunks_between(rows, slots, self._two_forms)
+        found = self._words(chunks)
         if found is None:
             return self.slow.encode(rows, slots)
         ids = memory.empty(found.tokens, np.uint32)
@@ -117,39 +116,28 @@ class WordCacheEngine:
         """Return int64[t, 2], the characters that each token of the rows covers, if every number is
         one token; None for text without many words that come again.
         """
-        chunks, begins = self._chunks(rows, slots)
-        found = self._words(chunks, begins)
+        chunks = chunks_between(rows, slots, self._two_forms)
+        found = self._words(chunks)
         if found is None:
             return None
         spans = memory.empty(2 * (found.tokens + len(chunks.spaced)), np.int64).reshape(-1, 2)
         trimmed = chunks.spaced & self.slow.trims_spaces
-        return spans if _fill_spans(found, chunks, begins, trimmed, spans) else None
+        return spans if _fill_spans(found, chunks, trimmed, spans) else None
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """Find the tokens by the characters that they cover; by ``tokenizers`` where words do not
         tell them.
         """
-        rows = numbers.rows
-        spans = self.spans(rows, Slots.none(len(rows)))
+        spans = self.spans(numbers.rows, Slots.none(len(numbers.rows)))
         if spans is None or len(spans) != len(encoded.ids):  # other rows by another engine
             return self.slow.first_tokens(encoded, numbers, wanted)
-        places = memory.empty(len(numbers), np.int64)
-        text = rows.text, rows.offsets
-        _find_tokens(spans, encoded.offsets, *text, numbers.per_document(), numbers.start, places)
-        return places
+        return first_tokens_by_spans(spans, encoded, numbers)
 
-    def _chunks(self, rows: TextRows, slots: Slots) -> tuple[Chunks, Mask]:
-        """Return the chunks between numbers, and which ones begin a row."""
-        chunks = chunks_between(rows, slots, self._two_forms)
-        begins = np.zeros(len(chunks.spans), np.bool_)
-        begins[slots.per_document[:-1] + np.arange(len(rows))] = True
-        return chunks, begins
-
-    def _words(self, chunks: Chunks, begins: Mask) -> WordsOfChunks | None:
+    def _words(self, chunks: Chunks) -> WordsOfChunks | None:
         """Return the words of chunks; None if no more words are cached and too many are new: text
         without many words that come again, which is quicker as it is.
         """
-        words, per_chunk = words_of(chunks.text, chunks.spans, begins)
+        words, per_chunk = words_of(chunks)
         places: list[int | None] = list(map(self._places.get, words))
         known = self._known  # read after the places, so that it has all of them
         if None in places:
@@ -201,31 +189,27 @@ class WordCacheEngine:
         return found
 
 
-def words_of(text: npt.NDArray[np.uint8], chunks: Ints, begins: Mask) -> tuple[list[bytes], Ints]:
-    """Return (the words of chunks, int64[n, 2] begins and ends in the text, bool[n] whether each
-    begins a row; int64[n + 1] offsets of each chunk's).
-
-    The first word of each has BEGIN or BEHIND before it.
+def words_of(chunks: Chunks) -> tuple[list[bytes], Ints]:
+    """Return (the words of chunks; int64[n + 1] offsets of each chunk's). The first word of each has
+    BEGIN or BEHIND before it.
     """
-    marked = memory.empty(
-        2 * len(chunks) + int((chunks[:, 1] - chunks[:, 0]).sum()) * 3 // 2 + 1, np.uint8
-    )
-    per_chunk = memory.empty(len(chunks) + 1, np.int64)
-    size = _mark(text, chunks, begins, _safe, marked, per_chunk)
+    most = 2 * len(chunks.spans) + len(chunks.text) * 3 // 2 + 1
+    marked, per_chunk = memory.empty(most, np.uint8), memory.empty(len(chunks.spans) + 1, np.int64)
+    size = _mark(chunks, _safe, marked, per_chunk)
     return (marked[:size].tobytes().split(bytes([INSIDE])) if size else []), per_chunk
 
 
 @kernel
-def _mark(text, chunks, begins, safe, marked, per_chunk):  # type: ignore[no-untyped-def]
+def _mark(chunks, safe, marked, per_chunk):  # type: ignore[no-untyped-def]
     """Copy the chunks with INSIDE before every word but the first; the number of bytes."""
-    at, count = 0, 0
+    text, at, count = chunks.text, 0, 0
     per_chunk[0] = 0
-    for chunk in range(chunks.shape[0]):
-        first, last = chunks[chunk, 0], chunks[chunk, 1]
+    for chunk in range(chunks.begins.size):
+        first, last = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
         if chunk:
             marked[at] = INSIDE
             at += 1
-        marked[at] = BEGIN if begins[chunk] else BEHIND
+        marked[at] = BEGIN if chunks.begins[chunk] else BEHIND
         at += 1
         count += 1
         for k in range(first, last):
@@ -266,13 +250,13 @@ def _gather(found, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_spans(found, chunks, begins, trimmed, spans):  # type: ignore[no-untyped-def]
+def _fill_spans(found, chunks, trimmed, spans):  # type: ignore[no-untyped-def]
     """Fill in the spans of all tokens; whether each lies within its word. Those of numbers that are
     ``trimmed`` begin behind their space.
     """
     known, filled, characters, number = found.known, 0, 0, 0
-    for chunk in range(begins.size):
-        if begins[chunk]:
+    for chunk in range(chunks.begins.size):
+        if chunks.begins[chunk]:
             characters = 0
         else:
             spans[filled, 0] = characters + trimmed[number]
@@ -291,19 +275,3 @@ def _fill_spans(found, chunks, begins, trimmed, spans):  # type: ignore[no-untyp
                 filled += 1
             characters += known.characters[place]
     return True
-
-
-@kernel
-def _find_tokens(spans, offsets, text, row_offsets, per_row, starts, places):  # type: ignore[no-untyped-def]
-    """Fill int64[n] ``places`` with the token in which each number begins; for a character without
-    a token, the next that has one.
-    """
-    for row in range(row_offsets.size - 1):
-        at, characters, token, last = row_offsets[row], 0, offsets[row], offsets[row + 1]
-        for number in range(per_row[row], per_row[row + 1]):
-            while at < row_offsets[row] + starts[number]:
-                characters += text[at] & 0xC0 != 0x80
-                at += 1
-            while token < last and spans[token, 1] <= max(characters, spans[token, 0]):
-                token += 1
-            places[number] = min(token, last - 1)

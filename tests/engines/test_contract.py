@@ -20,7 +20,6 @@ from engine_oracle import TAKES_ALL, Oracle, check, oracle, tokenizer
 from hostile import FRAGMENTS, NORMALISED, NUMBERS, PRIVATE_USE, SPACES, many_rows, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken
 
 from numtok.numbers.grammar import Grammar
 from numtok.representations import B1999, FP15, NUM, P10, Digits, FoNE, PlaceValue, Subword
@@ -30,10 +29,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 OWN = re.compile(r" ?\[/?NUM")
 # kinds that gigatoken encodes
-FAST = [
-    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "gpt4o", "roberta", "llama_legacy",
-    "metaspace_first", "metaspace_always", "metaspace_never",
-]  # fmt: skip
+FAST = [*trained.BYTE_LEVEL, "gpt4o", *trained.SENTENCEPIECE]
 KINDS = [*trained.KINDS, "gpt4o"]
 ENGINES = [(kind, "tokenizers") for kind in KINDS] + [(kind, "gigatoken") for kind in FAST]
 every_engine = pytest.mark.parametrize(("kind", "engine"), ENGINES)
@@ -104,12 +100,12 @@ def test_contract_of_listed_texts(kind, engine):
     """
     tok, part = tokenizer(kind, engine), len(kind) % 4
     if engine == "gigatoken":
-        texts = [*triples(NUMBERS[::2])[::4], *RUNS[part::4], *LONG]
+        texts = [*triples(NUMBERS[::2])[::4], *RUNS[part::4], *LONG[part::4]]
         check_with_numbers(tok, oracle(kind), texts)
     else:
         check_with_numbers(tok, oracle(kind), triples(NUMBERS[1:2])[part::4])
         check(tok, oracle(kind), AROUND)
-        check(tok, oracle(kind, parse_special=True), PAIRS, parse_special=True)
+        check(tok, oracle(kind, parse_special=True), PAIRS[part % 2 :: 2], parse_special=True)
     batch = check(tok, oracle(kind), PRIVATE_USE, keep_text=True)
     assert tok.decode_batch(batch).to_pylist() == PRIVATE_USE
 
@@ -163,24 +159,6 @@ def test_many_runs_of_white_space():
         oracle("neox"),
         documents,
     )
-
-
-ADDED = {
-    # found whatever word or run of spaces they begin or end in
-    "white space": ("neox", ["\n  <a>", "x é", "<b>\t"], True,
-                    ["b\n  <a> 5", "b   <a>5", "ax e\u0301 5", "x  é", "<b>\t5 <b>\t\t7"]),
-    # over the edge of rows they are none
-    "two rows": ("gpt2", ["qa", "ab"], False, ["xq", "ab 5", "", "a", "b qab"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ADDED)
-def test_added_tokens(name):
-    kind, contents, normalized, documents = ADDED[name]
-    source = trained.source(kind)
-    source.add_tokens([AddedToken(one, special=False, normalized=normalized) for one in contents])
-    tok = Tokenizer.from_pretrained(source, [TAKES_ALL], engine="gigatoken")
-    check(tok, Oracle(json.loads(source.to_str()), tok.tokens), documents)
 
 
 def test_short_texts_in_threads():
@@ -302,8 +280,8 @@ def real_tokenizers(request):
 def test_contract_of_real_tokenizers(real_tokenizers):
     fast, slow, reference = real_tokenizers
     # every pair of fragments around one of four numbers
-    check_with_numbers(fast, reference, list(triples(NUMBERS[1::2])[::4]))
-    few = triples(NUMBERS[:1])[::4]
+    check_with_numbers(fast, reference, triples(NUMBERS[1::2])[::8])
+    few = triples(NUMBERS[:1])[::8]
     assert fast.encode_batch(few).equals(slow.encode_batch(few), check_metadata=True)
 
 
@@ -317,6 +295,6 @@ def rows_of(documents, size=2000):
 def test_contract_on_wikipedia(real_tokenizers, wiki_texts):
     fast, slow, reference = real_tokenizers
     whole = list(wiki_texts[::40])
-    for documents in (rows_of(wiki_texts[::8]), whole):
+    for documents in (rows_of(wiki_texts[::16]), whole):
         batch = check(fast, reference, documents)
     assert batch.equals(slow.encode_batch(whole), check_metadata=True)

@@ -26,10 +26,8 @@ def differing(kind, texts):
     return [text for text, a, b in rows if a != b]
 
 
-@pytest.mark.parametrize(
-    ("kind", "step"), [("neox", 5), ("qwen", 5), pytest.param("neox", 1, marks=pytest.mark.slow)]
-)
-def test_every_mark_beside_everything(kind, step):
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_mark_beside_everything(step):
     """All of category M, all with a combining class, and all that NFC may change, beside letters,
     numbers and marks in both orders.
     """
@@ -37,24 +35,24 @@ def test_every_mark_beside_everything(kind, step):
         r"[[\p{M}\P{Canonical_Combining_Class=0}\p{NFC_Quick_Check=No}\p{NFC_Quick_Check=Maybe}]--\p{Cn}]"
     )
     assert len(marks) > 3000
-    marks = marks[::step]  # both normalise alike
+    marks = marks[::step]
     pairs = [
         f"a{first}{second}"
         for mark in marks
         for other in PARTNERS
         for first, second in ((mark, other), (other, mark))
     ]
-    assert differing(kind, pairs) == []
-    assert differing(kind, [form.replace("{}", mark) for mark in marks for form in AROUND]) == []
+    assert differing("neox", pairs) == []
+    assert differing("neox", [form.replace("{}", mark) for mark in marks for form in AROUND]) == []
 
 
 def test_every_composed_character_beside_marks():
     """All with a canonical or compatibility decomposition, Hangul syllables among them."""
     composed = matching(r"[\p{NFKD_Quick_Check=No}--\p{Cn}]")
     assert len(composed) > 13_000
-    texts = [f"a{one}" for one in composed] + [
-        f"{one}{mark}" for one in composed for mark in "\u0301\u11a8\u1abf"
-    ]
+    texts = [f"a{one}" for one in composed]
+    for step, mark in enumerate("\u0301\u11a8\u1abf"):
+        texts += [f"{one}{mark}" for one in composed[step::3]]
     assert differing("neox", texts) == []
 
 
@@ -81,6 +79,6 @@ def test_every_character_on_whose_category_libraries_disagree(kind):
     assert len(assigned) > 10_000
     forms = ["{}'s", "a{} 5", "{}a", " {}!", "5{}5", "{}{}5"]
     texts = [
-        form.replace("{}", one) for one in [*assigned[::8], "\u0295", "\u0378"] for form in forms
+        form.replace("{}", one) for one in [*assigned[::16], "\u0295", "\u0378"] for form in forms
     ]
     assert differing(kind, texts) == []

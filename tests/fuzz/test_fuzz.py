@@ -33,5 +33,5 @@ def test_a_failure_and_a_slow_input_are_told():
         while True:
             pass
 
-    assert "Slow" in (fuzz.failure(endless, b"", seconds=1) or "")
+    assert "Slow" in (fuzz.failure(endless, b"", seconds=0.1) or "")
     assert "JSONDecodeError" in (fuzz.failure(lambda data: fuzz.json.loads(data), b"{") or "")

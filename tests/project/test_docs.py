@@ -130,8 +130,8 @@ def surroundings(tmp_path, monkeypatch):
 
 
 # a third of the pages, most of whose seconds go to starting and training
-LONG = {"adding.md", "corpora.md", "packing.md", "predict.md", "pretrained.md"}
-LONG |= {"serving.md", "tables.md", "training.md"}
+LONG = {"adding.md", "corpora.md", "packing.md", "predict.md", "pretrained.md", "serving.md"}
+LONG |= {"start.md", "stats.md", "tables.md", "training.md"}
 PAGES = [
     pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in documents()

@@ -78,31 +78,13 @@ def test_additions_the_whole_way(numbers, tmp_path, capsys, request):
     assert NumberModel.from_pretrained(folder / "model").causal
 
 
-@pytest.mark.parametrize("numbers", ["xval", "place", "p10", "subword"])
-def test_only_answers_have_labels(numbers):
-    from numtok_torch import NumberDataset, answers_only
-
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
-    asked = questions.prompt(questions.Problem("What: 3 or 4?", ""))
-    for end, question, answer in (("1 + 1 =", "123 + 4 =", " 127;"), (asked, asked, " 3\n")):
-        data = NumberDataset(tokenizer.encode_batch([question + answer]))
-        row = answers_only(data, tokenizer, after=end)[0]
-        ids, given = row["input_ids"].tolist(), tokenizer.encode(question).input_ids.tolist()
-        assert ids[: len(given)] == given
-        assert row["labels"].tolist() == [-100] * len(given) + ids[len(given) :]
-
-
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        (additions, "--steps 0", "--steps must be at least 1"),
-        (additions, "--sums 250000", "only 250,000 sums"),
         (additions, "--width 30", "multiple of 4"),
         (additions, "--all --numbers xval", "not allowed"),
         (fermat, "--width 12", "multiple of 8"),
-        (fermat, "--questions -1", "must not be negative"),
         (fermat, "--text nowhere.jsonl", "no text at nowhere.jsonl"),
-        (fermat, "--order none", "invalid choice"),
         (drop, "", "required: --drop"),
         (drop, "--drop x --pretrain-steps 0 --longest 40", "no room for a passage"),
     ],
@@ -124,12 +106,6 @@ def test_help_has_examples(module, capsys):
     more = [] if module is additions else ["--pretrain-steps", "0"]
     for words in found:
         module.settings_from([*words.split(), *more])
-
-
-def test_an_unknown_representation_stops(tmp_path, capfd):
-    with pytest.raises(SystemExit, match=r"numtok encode .*--numbers nothing"):
-        additions.run("nothing", tmp_path, additions.settings_from(TINY))
-    assert "unknown representation 'nothing'" in capfd.readouterr().err
 
 
 def test_problems_are_right():
@@ -225,20 +201,9 @@ def test_questions_and_answers_are_joined_by_index(tmp_path):
     assert fermat.read_aspects(tmp_path, 0, seed=2)["Original"] != found["Original"]
 
 
-def test_missing_and_damaged_data(tmp_path):
+def test_missing_data(tmp_path):
     with pytest.raises(SystemExit, match=r"no FERMAT test sets in .*--fermat FOLDER"):
         fermat.main(["--fermat", str(tmp_path), "--pretrain-steps", "0"])
-    write_aspects(tmp_path)
-    for content, told in (
-        ('{"index": 1, "answer": "2.0"}\n', r"Commuted\.q: .*same indices"),
-        ("{", r"Commuted\.a cannot be read as JSON lines"),
-    ):
-        (tmp_path / "answers" / "Commuted.a").write_text(content, "utf-8")
-        with pytest.raises(SystemExit, match=told):
-            fermat.read_aspects(tmp_path, 4, seed=0)
-    (tmp_path / "text.jsonl").write_text('{"body": "x"}\n', "utf-8")
-    with pytest.raises(SystemExit, match='must have a "text"'):
-        questions.passages(tmp_path / "text.jsonl", 10)
 
 
 def test_answers_are_measured_as_decimals():
@@ -295,14 +260,9 @@ def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path):
     found = drop.read_drop(path)
     assert [len(some) for some in found] == [2, 2, 2, 2]
     assert found[1][1] == drop.Asked(passage, "How many more than the guests?", ("14", "7"))
-    for damaged, message in (
-        ('{"a": {"passage": "x"}}', "no file of DROP"),
-        ("[1]", "no file of DROP"),
-        ("{", "cannot be read as JSON"),
-    ):
-        path.write_text(damaged, "utf-8")
-        with pytest.raises(SystemExit, match=message):
-            drop.read_drop(path)
+    path.write_text('{"a": {"passage": "x"}}', "utf-8")
+    with pytest.raises(SystemExit, match="no file of DROP"):
+        drop.read_drop(path)
 
 
 def test_answers_are_scored_as_drop_does():

@@ -32,11 +32,16 @@ for package, folder in PACKAGES.items():
         MODULES[".".join([package, *inner]).removesuffix(".__init__")] = path
 
 
-def imports_in(source, module, is_package):
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+def imports_in(tree, module, is_package):
     """(module, name taken from it) of each import, wherever it stands: at the top, inside functions
     and under TYPE_CHECKING.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -50,7 +55,7 @@ def imports():
     """Of each module, what it takes of ours: (module, name, or None for the module itself)."""
     found = {module: set() for module in MODULES}
     for module, path in MODULES.items():
-        for base, name in imports_in(path.read_text("utf-8"), module, path.stem == "__init__"):
+        for base, name in imports_in(parsed(path), module, path.stem == "__init__"):
             taken = (f"{base}.{name}", None) if f"{base}.{name}" in MODULES else (base, name)
             if taken[0] in MODULES and taken[0] != module:
                 found[module].add(taken)
@@ -104,11 +109,11 @@ def test_the_core_imports_neither_torch_layers_nor_the_command_line():
         ), module
 
 
-def kinds_asked_for(source):
+def kinds_asked_for(tree):
     """The names that code compares classes with: ``isinstance``, ``issubclass``, ``type(x) is`` and
     ``case``.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         code = ast.unparse(node) if isinstance(node, ast.Call | ast.Compare) else ""
         asked = []
         if isinstance(node, ast.Call) and code.startswith(("isinstance(", "issubclass(")):
@@ -138,9 +143,9 @@ def test_no_one_outside_their_room_asks_which_representation_it_is():
     for folder in ("benchmarks", "examples"):
         paths += (ROOT / folder).rglob("*.py")
     for path in paths:
-        assert classes.isdisjoint(kinds_asked_for(path.read_text("utf-8"))), path
+        assert classes.isdisjoint(kinds_asked_for(parsed(path))), path
     asking = "isinstance(a, (b, c.D)) and type(e) is F\nmatch g:\n    case H():\n        pass"
-    assert {"D", "F", "H"} <= set(kinds_asked_for(asking))
+    assert {"D", "F", "H"} <= set(kinds_asked_for(ast.parse(asking)))
 
 
 def test_one_module_imports_tokenizers():
@@ -149,12 +154,12 @@ def test_one_module_imports_tokenizers():
     taken = {
         module
         for module, path in MODULES.items()
-        for base, _ in imports_in(path.read_text("utf-8"), module, path.stem == "__init__")
+        for base, _ in imports_in(parsed(path), module, path.stem == "__init__")
         if base.partition(".")[0] == "tokenizers"
     }
     assert taken == {only}
     within = "def f():\n    from tokenizers.decoders import Fuse\n    import tokenizers as t"
-    bases = [base for base, _ in imports_in(within, "numtok.anything", False)]
+    bases = [base for base, _ in imports_in(ast.parse(within), "numtok.anything", False)]
     assert bases == ["tokenizers.decoders", "tokenizers"]
 
 
@@ -175,10 +180,9 @@ def test_what_the_core_imports_is_a_dependency():
 
 
 def test_each_module_says_what_it_holds_and_is_short_enough_to_read():
-    texts = {module: path.read_text("utf-8") for module, path in MODULES.items()}
-    bare = {module for module, text in texts.items() if not ast.get_docstring(ast.parse(text))}
-    assert bare == set()
-    assert {module for module, text in texts.items() if text.count("\n") > LINES} == set()
+    assert [path for path in MODULES.values() if not ast.get_docstring(parsed(path))] == []
+    lines = {path: path.read_text("utf-8").count("\n") for path in MODULES.values()}
+    assert [path for path, count in lines.items() if count > LINES] == []
 
 
 def test_docstrings_say_what_a_thing_does_or_is(capsys):

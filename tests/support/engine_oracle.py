@@ -41,19 +41,6 @@ def check(tok, reference, documents, add_special_tokens=False, **options):
     return batch
 
 
-def inside_added_tokens(source, text):
-    """Where the source itself sees one of its added tokens that holds a digit."""
-    added = {
-        number
-        for number, token in source.get_added_tokens_decoder().items()
-        if re.search(r"\d", token.content)
-    }
-    encoding = source.encode(text, add_special_tokens=False)
-    return [
-        place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added
-    ]
-
-
 class Oracle:
     """The ids of texts with numbers, by ``tokenizers`` alone."""
 
@@ -62,6 +49,9 @@ class Oracle:
         self.tokens, self.parse_special = tokens, parse_special
         self.plain_source = Source.from_str(self.config)
         self.plain_source.encode_special_tokens = not parse_special
+        added = self.plain_source.get_added_tokens_decoder().items()
+        self.with_digits = {number for number, one in added if re.search(r"\d", one.content)}
+        self.scanned = (), []  # documents, and the places of their numbers
 
     @functools.lru_cache(2)  # lives as long as the oracle  # noqa: B019
     def with_token(self, content):
@@ -95,6 +85,12 @@ class Oracle:
 
     def numbers(self, documents):
         """Places of the numbers, in characters."""
+        documents = tuple(documents)
+        if documents != self.scanned[0]:
+            self.scanned = documents, self._numbers(documents)
+        return self.scanned[1]
+
+    def _numbers(self, documents):
         found = numtok.scan(documents)
         places = [[] for _ in documents]
         for row, start, stop in zip(
@@ -105,13 +101,19 @@ class Oracle:
         for row, text in enumerate(documents):
             # every added token of ours that holds a digit begins with it
             if places[row] and ("<" in text):
-                inside = inside_added_tokens(self.plain_source, text)
+                inside = self.inside_added_tokens(text)
                 places[row] = [
                     (a, b)
                     for a, b in places[row]
                     if not any(first < b and a < last for first, last in inside)
                 ]
         return places
+
+    def inside_added_tokens(self, text):
+        """Where the source itself sees one of its added tokens that holds a digit."""
+        encoding = self.plain_source.encode(text, add_special_tokens=False)
+        pairs = zip(encoding.ids, encoding.offsets, strict=True)
+        return [place for token, place in pairs if token in self.with_digits]
 
 
 def replace(text, places, content):

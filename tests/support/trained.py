@@ -301,6 +301,7 @@ OTHERS = {
     "t5": _t5,
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
+SENTENCEPIECE = ["llama_legacy", "metaspace_first", "metaspace_always", "metaspace_never"]
 # these differ from llama3 in its pattern alone, and from t5 in what is dropped between words, so only
 # where that matters
 MORE = {"gpt4o": lambda: _byte_level(_split(O200K)), "t5_words": _t5_words}

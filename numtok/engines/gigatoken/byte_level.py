@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 import unicodedata
 from collections.abc import Callable
 
@@ -29,7 +28,8 @@ from numtok.engines.cuts import cuts_at_digits
 from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
-from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
+from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
+from numtok.engines.special_rows import any_of, places_of
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -49,8 +49,9 @@ NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 class ByteLevelEngine:
     """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
 
-    ``unread``: bytes without a token: rows that hold one are not to be encoded with this engine.
-    ``make_slow``: makes an engine with the same ids for what gigatoken cannot tell.
+    ``unread``: names of added tokens that gigatoken would match otherwise, and bytes without a
+    token: rows that hold one are not to be encoded with this engine. ``slow`` returns the
+    engine with the same ids for what gigatoken cannot tell.
     """
 
     name = "gigatoken"
@@ -61,18 +62,15 @@ class ByteLevelEngine:
         config: Config,
         tokens: NumtokTokens,
         parse_special: bool,
-        make_slow: Callable[[], Engine],
+        slow: Callable[[], Engine],
     ) -> None:
+        delicate = _delicate_tokens(config, tokens, parse_special)
         source, config = config, without_numbers(config, tokens, parse_special)
-        _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
-        config, self.unread = _with_every_byte(_without_idle_fallback(config), source)
-        if not parse_special:
-            unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
-            read = [one["content"] for one in config["added_tokens"]]
-            _check_unread_tokens(unread, read, two_forms=tokens.spaced >= 0)
-        self._make_slow, self._config = make_slow, config
-        added = config["added_tokens"]
-        self._two_forms = tokens.spaced >= 0
+        added = [token for token in config["added_tokens"] if token not in delicate]
+        config = _without_idle_fallback(config | {"added_tokens": added})
+        config, missing = _with_every_byte(config, source)
+        self.unread = [*(token["content"].encode() for token in delicate), *missing]
+        self._slow, self._config, self._two_forms = slow, config, tokens.spaced >= 0
         is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
         words = [token for token in added if not _is_run(token)]
         self._has_runs = len(words) < len(added)
@@ -88,12 +86,7 @@ class ByteLevelEngine:
         # gigatoken does not look for them in what the normalizer makes of the text
         if any(token["normalized"] for token in words):
             self._by_tokenizers = self._unsafe
-        self._words = _alternatives([token["content"] for token in words])
-
-    @functools.cached_property
-    def slow(self) -> Engine:
-        """Return the engine with the same ids."""
-        return self._make_slow()
+        self._words = any_of([token["content"].encode() for token in words]) if words else None
 
     @functools.cached_property
     def _complete(self) -> GigatokenPool:
@@ -131,23 +124,17 @@ class ByteLevelEngine:
         normalized text. Rows in which the bytes do not add up go to ``tokenizers``.
         """
         rows, per_row = numbers.rows, numbers.per_document()
-        asked = np.diff(per_row) > 0
-        if wanted is not None:
-            asked &= wanted
-        starts, expected = numbers.start, np.diff(rows.offsets)
+        starts, sizes = numbers.start, np.diff(rows.offsets)
         if self.normalizes:
-            starts, expected = starts.copy(), expected.copy()
-            for row in np.flatnonzero(
-                asked & changed_rows(rows, self._unsafe, self._by_tokenizers)
-            ):
+            starts = starts.copy()
+            for row in np.flatnonzero(changed_rows(rows, self._unsafe, self._by_tokenizers)):
                 in_row = slice(per_row[row], per_row[row + 1])
-                starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
-        made_of = RowBytes(starts, expected)
-        return find_first_tokens(encoded, numbers, made_of, self.widths, lambda: self.slow, asked)
+                starts[in_row], sizes[row] = _normalized_starts(rows, int(row), starts[in_row])
+        return find_first_tokens(encoded, numbers, starts, sizes, self.widths, self._slow, wanted)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""
-        return self.slow.spans(rows, slots)
+        return self._slow().spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
         """Return the positions of unsafe characters, and of the first characters of added tokens;
@@ -158,14 +145,14 @@ class ByteLevelEngine:
         else:
             positions = positions_of(text, self._unsafe)
         if self._words:
-            positions = np.concatenate([positions, _matches(self._words, text, offsets)])
+            positions = np.concatenate([positions, places_of(self._words, text, offsets)])
         runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._has_runs else None
         if runs is not None:
             positions = np.concatenate([positions, runs])
         return np.sort(positions), self._has_runs and runs is None
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], spans: Ints) -> Tokens:
-        """Return the tokens of spans of the text by the complete tokenizer, or by ``tokenizers``."""
+        """Return the tokens of spans of the text, by the complete tokenizer or ``tokenizers``."""
         if not len(spans):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = joined(text, spans)
@@ -176,7 +163,7 @@ class ByteLevelEngine:
         ids = np.split(tokens.ids, tokens.offsets[1:-1])
         which = np.unique(np.searchsorted(offsets, others, "right") - 1).tolist()
         texts = [text[offsets[k] : offsets[k + 1]].tobytes().decode() for k in which]
-        encoded = self.slow.encode(TextRows.of(texts), Slots.none(len(texts)))
+        encoded = self._slow().encode(TextRows.of(texts), Slots.none(len(texts)))
         for k, by_slow in zip(which, np.split(encoded.ids, encoded.offsets[1:-1]), strict=True):
             ids[k] = by_slow.view(np.uint32)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -197,8 +184,8 @@ def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int
 
 
 def _without_idle_fallback(config: Config) -> Config:
-    """Return ``config`` without a fallback to byte tokens such as ``<0x0A>`` that the vocabulary does
-    not have, which does nothing, and with which gigatoken does not load it.
+    """Return ``config`` without a fallback to byte tokens such as ``<0x0A>`` that the vocabulary
+    does not have, which does nothing, and with which gigatoken does not load it.
     """
     model = config["model"]
     if not model.get("byte_fallback") or any(
@@ -230,48 +217,40 @@ def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes
     return config | {"model": model}, [bytes([byte]) for byte in characters]
 
 
-def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
-    """Return a pattern that finds any of the words, the longest first."""
-    longest_first = sorted(words, key=len, reverse=True)
-    pattern = b"|".join(re.escape(word.encode()) for word in longest_first)
-    return re.compile(pattern) if words else None
+def _delicate_tokens(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[Config]:
+    """Return the added tokens that gigatoken would match otherwise than ``tokenizers``: those that
+    take along what stands beside them, and special ones that are not parsed but hide another added
+    token, as ``tokenizers`` passes over the whole of them.
 
-
-def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
-    """Return where the matches in the rows begin, none of them over the edge of a row."""
-    found = [match.span() for match in pattern.finditer(text.data)]
-    spans = np.array(found, np.int64).reshape(-1, 2)
-    row = np.searchsorted(offsets, spans[:, 0], "right")
-    if (spans[:, 1] <= offsets[row]).all():
-        return spans[:, 0]
-    edges = itertools.pairwise(offsets.tolist())
-    by_row = [pattern.finditer(text.data, first, last) for first, last in edges]
-    return np.array([match.start() for matches in by_row for match in matches], np.int64)
-
-
-def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
-    """Refuse added tokens whose matching depends on more than the chunk of text they stand in."""
-    for token in added:
-        if token["lstrip"] or token["rstrip"] or token["single_word"]:
-            raise TokenizerError(
-                f"its added token {token['content']!r} strips spaces or wants whole words"
-            )
-        if two_forms and not token["normalized"] and token["content"].endswith(" "):
-            raise TokenizerError(
-                f"its added token {token['content']!r} may take the space before a number"
-            )
-
-
-def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -> None:
-    """Refuse special tokens that are not parsed but still hide another added token: ``tokenizers``
-    passes over the whole of them.
+    Raises:
+        TokenizerError: if such a token may be in a text under another name.
     """
-    prefixes = {content[:length] for content in added for length in range(1, len(content) + 1)}
-    for content in unread:
-        hides = two_forms and content.endswith(" ")  # the space of the number after it
-        hides |= any(content[start:] in prefixes for start in range(1, len(content)))
-        if hides or any(other in content for other in added):
-            raise TokenizerError(f"its special token {content!r} overlaps another added token")
+    added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
+
+    def is_parsed(token: Config) -> bool:
+        return parse_special or not token["special"]
+
+    names = [token["content"] for token in added if is_parsed(token)]
+    prefixes = {name[:length] for name in names for length in range(1, len(name) + 1)}
+
+    def is_delicate(token: Config) -> bool:
+        name = token["content"]
+        # the space of the number after it
+        takes_space = tokens.spaced >= 0 and name.endswith(" ")
+        if is_parsed(token):
+            strips = token["lstrip"] or token["rstrip"] or token["single_word"]
+            return strips or (takes_space and not token["normalized"])
+        overlaps = any(name[start:] in prefixes for start in range(1, len(name)))
+        return takes_space or overlaps or any(other in name for other in names)
+
+    delicate = list(filter(is_delicate, added))
+    for token in delicate:
+        if token["normalized"] and config.get("normalizer") is not None:
+            raise TokenizerError(
+                f"its added token {token['content']!r} is looked for in normalized text, and what"
+                " it matches depends on the text beside it"
+            )
+    return delicate
 
 
 def _is_usual(config: Config) -> bool:

@@ -28,8 +28,8 @@ from numtok.engines.engine import Ints
 SMALL_TEXT = 1 << 16
 FEW = 50  # documents, or one in so many bytes: one by one they cost no more
 LONG = 1 << 11
-# Bytes that a process may grow by until its tokenizers are made anew: a count of bytes of text would
-# not do, as words that never come again take ten times their bytes, and other text next to nothing.
+# Bytes that a process may grow by until its tokenizers are made anew: a count of bytes of text
+# would not do, as words that never come again take ten times their bytes, and other text nothing.
 MOST_GROWN = 1 << 27
 LEAST_TEXT = 1 << 23  # bytes that each reads at least
 MOST_TEXT = 1 << 26  # and at most, where the system does not say how large a process is
@@ -45,14 +45,10 @@ class _Encoder:
         self.resident, self.read = memory.resident(), 0
         with tokenizer_errors("gigatoken cannot load it"):
             self.tokenizer: Any = gigatoken.Tokenizer.from_json(text)
-        limit = getattr(self.tokenizer.backend, "set_max_cache_bytes", None)
-        self.limits_itself = limit is not None
-        if limit is not None:
-            limit(MOST_GROWN)
 
     def is_full(self) -> bool:
         """Whether it may have cached more than it should."""
-        if self.limits_itself or self.read < LEAST_TEXT:
+        if self.read < LEAST_TEXT:
             return False
         if self.resident is None:
             return self.read > MOST_TEXT

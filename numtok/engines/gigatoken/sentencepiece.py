@@ -10,22 +10,18 @@ In and out: as every engine (:mod:`numtok.engines.engine`).
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from numtok.arrays import memory
-from numtok.arrays.kernels import inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.chunks import SPACE, Tokens, chunks_between, interleave
+from numtok.engines.chunks import Prefix, Tokens, chunks_between, interleave, marked
 from numtok.engines.config import Config, steps_of, without_numbers
 from numtok.engines.cuts import MARK
 from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import pool_of
-from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
+from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -36,28 +32,17 @@ BYTE = re.compile("<0x([0-9A-F]{2})>")
 CONTROLS = [byte for byte in range(1, 0x20) if byte not in b"\t\n\r"]
 
 
-class Prefix(NamedTuple):
-    """Where the tokenizer puts a space before text that has none."""
-
-    row: bool  # before a row
-    number: bool  # before the text behind a number
-    always: bool  # before a space, too
-    as_text: bool  # whether numbers are text to the tokenizer, and may begin a row
-
-
 class SentencePieceEngine:
     """SentencePiece BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
 
     ``unread``: names of added tokens, and the stand-in: rows that hold one are not to be encoded
-    with this engine. ``make_slow``: makes the engine that tells where tokens stand.
+    with this engine. ``slow`` returns the engine that tells where tokens stand.
     """
 
     name = "gigatoken"
     is_fast = True
 
-    def __init__(
-        self, config: Config, tokens: NumtokTokens, make_slow: Callable[[], Engine]
-    ) -> None:
+    def __init__(self, config: Config, tokens: NumtokTokens, slow: Callable[[], Engine]) -> None:
         self._prefix = _prefix_of(config, tokens.as_text)
         self._pool = pool_of(config | {"added_tokens": [], "post_processor": None})
         stand_in = _stand_in(config)
@@ -67,19 +52,12 @@ class SentencePieceEngine:
         self._widths = widths_of(bytes_of)
         added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
         self.unread = [*(token["content"].encode() for token in added), bytes([stand_in])]
-        self._make_slow = make_slow
-
-    @functools.cached_property
-    def slow(self) -> Engine:
-        """Return the engine with the same ids."""
-        return self._make_slow()
+        self._slow = slow
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         chunks = chunks_between(rows, slots, two_forms=False)
         count = len(chunks.spans)
-        text = memory.empty(len(chunks.text) + 2 * count, np.uint8)
-        begins = slots.per_document[:-1] + np.arange(len(rows))
-        text = text[: _write(chunks, begins, self._prefix, self._stand_in, text)]
+        text = marked(chunks, self._prefix, self._stand_in, self._stand_in)
         ids = self._pool.tokens(text, np.array([0, len(text)])).ids
         at = np.flatnonzero(ids == self._id)
         if len(at) != count:
@@ -98,15 +76,12 @@ class SentencePieceEngine:
         """
         rows, prefix = numbers.rows, np.int64(self._prefix.row)
         starts = numbers.start + prefix * (numbers.start > 0)
-        made_of = RowBytes(starts, np.diff(rows.offsets) + prefix)
-        asked = np.diff(numbers.per_document()) > 0
-        if wanted is not None:
-            asked &= wanted
-        return find_first_tokens(encoded, numbers, made_of, self._widths, lambda: self.slow, asked)
+        sizes = np.diff(rows.offsets) + prefix
+        return find_first_tokens(encoded, numbers, starts, sizes, self._widths, self._slow, wanted)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""
-        return self.slow.spans(rows, slots)
+        return self._slow().spans(rows, slots)
 
 
 def _prefix_of(config: Config, as_text: bool) -> Prefix:
@@ -143,36 +118,3 @@ def _bytes_of(token: str) -> bytes:
     """Return the text of a token; of one that is a byte, that byte."""
     byte = BYTE.fullmatch(token)
     return bytes.fromhex(byte[1]) if byte else token.replace(MARK, " ").encode()
-
-
-@kernel
-def _write(chunks, begins, prefix, stand_in, out):  # type: ignore[no-untyped-def]
-    """Write every chunk behind a stand-in, with the space that the tokenizer would put there; the
-    number of bytes.
-    """
-    text, count, filled, row = chunks.text, chunks.spans.shape[0], 0, 0
-    for chunk in range(count):
-        first, last = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
-        out[filled] = stand_in
-        filled += 1
-        begins_row = row < begins.size and begins[row] == chunk
-        row += begins_row
-        has_text = first < last
-        if prefix.as_text and begins_row:  # a number may be what follows
-            next_row = begins[row] if row < begins.size else count
-            has_text = has_text or chunk + 1 < next_row
-        has_prefix = has_text and (prefix.row if begins_row else prefix.number)
-        if has_prefix and (prefix.always or not _begins_with_space(text[first:last])):
-            out[filled] = SPACE
-            filled += 1
-        for k in range(first, last):
-            out[filled] = text[k]
-            filled += 1
-    return filled
-
-
-@inlined_kernel
-def _begins_with_space(text):  # type: ignore[no-untyped-def]
-    """Whether there is a space, or what SentencePiece writes for one, at the front of a chunk."""
-    is_mark = text.size > 2 and text[0] == 0xE2 and text[1] == 0x96 and text[2] == 0x81
-    return is_mark or (text.size > 0 and text[0] == SPACE)

@@ -91,7 +91,7 @@ def write(text: Bytes, rows: TextRows, slots: Slots, unsafe: Ints, rules: Rules)
     """Return the rows, whose text is ``text``, with digits in place of the slots. Good until the
     next call, but for ``spaced``.
     """
-    count = len(slots.document)
+    count = len(slots.start)
     events = count + len(rows) + len(unsafe)
     out = Written(
         _scratch.empty("text", len(text) + count + 2 * len(rows) + BLOCK, np.uint8),

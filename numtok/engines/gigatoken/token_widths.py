@@ -8,7 +8,7 @@ engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,6 @@ from numtok.engines.engine import Encoded, Engine, Ints, Mask
 from numtok.numbers.numbers import Numbers
 
 Widths = npt.NDArray[Any]
-
-
-class RowBytes(NamedTuple):
-    """Bytes that the tokens of rows are made of: those of the rows, perhaps normalized."""
-
-    starts: Ints  # int64[n], the byte of its row in which each number begins
-    sizes: Ints  # int64[rows]
 
 
 def widths_of(contents: Mapping[int, bytes]) -> Widths:
@@ -41,18 +34,25 @@ def widths_of(contents: Mapping[int, bytes]) -> Widths:
 def find_first_tokens(
     encoded: Encoded,
     numbers: Numbers,
-    made_of: RowBytes,
+    starts: Ints,
+    sizes: Ints,
     widths: Widths,
     slow: Callable[[], Engine],
-    asked: Mask,
+    wanted: Mask | None,
 ) -> Ints:
     """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, in
-    the rows that are ``asked`` for; ``slow`` returns the engine that tells where bytes do not.
+    the rows that are ``wanted``.
+
+    The bytes that the tokens are made of are those of the rows, perhaps normalized: int64[n]
+    ``starts``, the byte of its row in which each number begins; int64[rows] ``sizes``. ``slow``
+    returns the engine that tells where bytes do not.
     """
     per_row = numbers.per_document()
-    places, sizes = memory.empty(len(numbers), np.int64), memory.empty(len(asked), np.int64)
-    _find_tokens(encoded.ids, encoded.offsets, widths, per_row, made_of.starts, places, sizes)
-    left = asked & (sizes != made_of.sizes)
+    places, found_sizes = memory.empty(len(numbers), np.int64), memory.empty(len(sizes), np.int64)
+    _find_tokens(encoded.ids, encoded.offsets, widths, per_row, starts, places, found_sizes)
+    left = (np.diff(per_row) > 0) & (found_sizes != sizes)
+    if wanted is not None:
+        left &= wanted
     if left.any():
         places = np.where(
             left[numbers.document], slow().first_tokens(encoded, numbers, left), places
