@@ -63,8 +63,10 @@ class SpecialRowsEngine:
         """Return which rows the fast engine cannot read, bool[rows]."""
         text, offsets = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])], rows.offsets
         named = np.zeros(len(rows), np.bool_)
-        if self._bytes and not any(byte in text.tobytes() for byte in self._bytes):
-            return named
+        if self._bytes:
+            data = text.tobytes()
+            if not any(byte in data for byte in self._bytes):
+                return named
         places = places_of(self._unread, text, offsets - offsets[0])
         named[np.searchsorted(offsets - offsets[0], places, "right") - 1] = True
         return named
