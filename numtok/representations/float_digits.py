@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from numtok.numbers.numbers import Numbers
 from numtok.representations.charton import (
@@ -158,4 +159,4 @@ class FloatDigits(Scientific):
         ):
             scale = _DIGITS.power(self.base, first - shift)
             values.append(f"{'-' * negative}{_DIGITS.normalize(_DIGITS.multiply(digits, scale))}")
-        return Numbers.parse(values)
+        return Numbers.parse(pa.array(values, pa.large_string()))
