@@ -116,7 +116,7 @@ class Digits(AsWritten):
         return digit_symbols.one_to_symbols(written, decimal, self.group, self.align == "left")
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        return digit_symbols.from_symbols(spelled.symbols, spelled.offsets, self.group)
+        return digit_symbols.from_symbols(spelled.symbols, spelled.offsets)
 
     def decimals(self, grammar: Grammar) -> Decimals:
         return Decimals(self.alphabet, grammar, self.group, self.align == "left")
