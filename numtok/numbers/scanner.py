@@ -54,7 +54,6 @@ from numtok.numbers.words import follows_word
 # ASCII digits, and what leads to others
 DIGITS_BEGIN = byte_ranges((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))
 SPARE = 16  # bytes after the digits, as :func:`_simple_number` writes more than there are
-SMALL = 1 << 9  # bytes, up to which counting takes longer than room for as many numbers
 SHORT_BYTES = 1 << 12  # that :func:`scan_short` takes at most
 # int64[SHORT_BYTES + 1, 2]: where a row of so many bytes begins and ends
 BOUNDS = np.stack([np.zeros(SHORT_BYTES + 1, np.int64), np.arange(SHORT_BYTES + 1)], 1)
@@ -101,11 +100,9 @@ def scan_decimals(rows: TextRows, grammar: Grammar) -> Decimals:
     """Return the decimals of all numbers in the rows."""
     text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
     marks = marks_of(text, DIGITS_BEGIN)
-    digits = numbers = len(text)
-    if len(text) > SMALL:
-        # Each row has at most one number for each run of marks, as digits side by side are one's.
-        digits, runs = count_marks(marks)
-        numbers = runs + len(rows)
+    # Each row has at most one number for each run of marks, as digits side by side are one's.
+    digits, runs = count_marks(marks)
+    numbers = runs + len(rows)
     decimals = Decimals(
         memory.empty(numbers, np.int32),
         memory.empty(numbers, np.int64),
