@@ -192,6 +192,3 @@ def test_chunks_are_numbers_of_their_own():
         assert chunked.decode(chunked.encode(numbers)).to_decimal() == numbers.to_decimal()
 
     check()
-
-
-# ---- Options

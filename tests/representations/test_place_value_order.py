@@ -1,4 +1,4 @@
-"""PlaceValue with the least significant digit first, and with random offsets."""
+"""PlaceValue: the indices of places, digits in both orders, and random offsets."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,80 @@ from spelling import SURFACE, places, symbols
 
 from numtok import Grammar, Numbers
 from numtok.numbers.scan import scan
-from numtok.representations import PlaceValue
+from numtok.representations import Digits, PlaceValue
 
 
 def spelled(place, numbers):
     """The characters and the indices of each number."""
     characters = map("".join, symbols(place, numbers))
     return list(zip(characters, places(place, numbers), strict=True))
+
+
+PROSE = Grammar()
+GOLDEN_PLACES = [
+    (PROSE, "123.45", "123.45", [3, 2, 1, 0, -1, -2]),
+    (PROSE, "-60.2", "-60.2", [0, 2, 1, 0, -1]),
+    (PROSE, "1,234", "1,234", [4, 0, 3, 2, 1]),
+    (PROSE, "1,234,567.89", "1,234,567.89", [7, 0, 6, 5, 4, 0, 3, 2, 1, 0, -1, -2]),
+    (PROSE, "+5", "+5", [0, 1]),
+    (PROSE, "\u22125", "-5", [0, 1]),
+    (PROSE, "007", "007", [3, 2, 1]),
+    (PROSE, "0", "0", [1]),
+    (PROSE, "-0.0", "-0.0", [0, 1, 0, -1]),
+    (PROSE, ".5", ".5", [0, -1]),
+    (PROSE, "1.5e3", "1.5e3", [4, 0, 3, 0, 0]),
+    (PROSE, "15E-3", "15E-3", [-2, -3, 0, 0, 0]),
+    (PROSE, "1.5e+10", "1.5e+10", [11, 0, 10, 0, 0, 0, 0]),
+    (PROSE, "2.e+3", "2.e+3", [4, 0, 0, 0, 0]),
+    (PROSE, "１２", "12", [2, 1]),
+    (Grammar(accounting=True), "(1,234)", "-1,234", [0, 4, 0, 3, 2, 1]),
+    (Grammar(grouping="\u2009"), "1\u2009234", "1,234", [4, 0, 3, 2, 1]),
+    (Grammar(grouping="\u2019"), "1\u2019234.5", "1,234.5", [4, 0, 3, 2, 1, 0, -1]),
+    (Grammar(grouping="_"), "1_234", "1_234", [4, 0, 3, 2, 1]),
+    (Grammar(grouping="'"), "1'234", "1'234", [4, 0, 3, 2, 1]),
+    (Grammar(unicode_digits=True), "\u2212٤٢.٥", "-42.5", [0, 2, 1, 0, -1]),
+]
+
+
+@pytest.mark.parametrize(("grammar", "text", "spelled", "indices"), GOLDEN_PLACES)
+def test_golden_places(grammar, text, spelled, indices):
+    numbers = scan([text], grammar)
+    for one in (PlaceValue(), Digits(1, places=True)):
+        assert symbols(one, numbers) == [[*spelled]]
+        assert places(one, numbers) == [indices]
+        assert one.decode(one.encode(numbers)).to_pylist() == [spelled]
+    stream = PlaceValue().encode(numbers).stream
+    assert stream is not None and stream.dtype == np.int16
+
+
+@pytest.mark.parametrize(
+    ("surface", "fits", "first"),
+    [
+        ("1e32766", True, 32767),
+        ("1e32767", False, 32767),
+        ("12e32765", True, 32767),
+        ("12e32766", False, 32767),
+        ("1e-32767", True, -32767),
+        ("1e-32768", False, -32767),
+        ("0.5e-32766", True, -32766),
+        ("1.5e-32767", False, -32767),
+        ("1" * 32767, True, 32767),
+        ("1" * 32768, False, 32767),
+        ("0." + "1" * 32767, True, 1),
+        ("0." + "1" * 32768, False, 1),
+        ("1e99999999999999999", False, 32767),
+    ],
+    ids=lambda one: str(one)[:20],
+)
+def test_edges_of_place_values(surface, fits, first):
+    numbers = Numbers.parse([surface])
+    assert PlaceValue().fits(numbers).tolist() == [fits]
+    clipping = PlaceValue(overflow="clip")
+    assert clipping.clipped(numbers).tolist() == [not fits]
+    assert clipping.decode(clipping.encode(numbers)).to_pylist() == [surface]
+    (found,) = places(clipping, numbers)
+    assert found[0] == first and max(map(abs, found)) <= 32767
+    assert np.count_nonzero(found) == len(surface.split("e")[0].replace(".", ""))
 
 
 @pytest.mark.parametrize(
