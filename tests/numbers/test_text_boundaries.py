@@ -1,7 +1,6 @@
 """Check what may stand beside numbers: whatever text the rules let stand there, the numbers are read."""
 
 import numpy as np
-import pytest
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -79,24 +78,6 @@ def test_signs_and_marks_that_are_not_of_the_number_may_stand_before_it():
     assert may_begin(Grammar(), carries_sign=False).digit[sign]
     assert may_begin(Grammar(signs=False)).digit[sign]
     assert may_begin(Grammar(leading_dot=False)).digit[point]
-
-
-@pytest.mark.parametrize(
-    ("before", "digit", "mark", "sign"),
-    [
-        (".", False, False, False),
-        ("Dog.", True, False, False),
-        ("E-", True, True, False),
-        ("(5)", True, True, False),
-        (r"\pm", True, True, False),
-        ("$US", True, True, False),
-        ("Dog", False, False, False),
-        ("is ", True, True, True),
-    ],
-)
-def test_what_a_number_may_begin_with_hangs_on_the_text_before_it(before, digit, mark, sign):
-    state = around(Grammar(), [before]).after[OTHER_TEXT, 0]
-    assert [one[state] for one in may_begin(Grammar())] == [digit, mark, sign]
 
 
 def test_beside_a_users_pattern_everything_may_stand():
