@@ -188,10 +188,20 @@ def test_what_holds_addresses_of_its_process_is_not_cached(cache):
     assert not list(cache.rglob("*.kernel"))
 
 
-def test_a_kernel_whose_module_changed_is_compiled_anew(squares):
-    """Also where the file keeps its times. Its size changes, by which Python knows its own bytecode."""
-    program, path = "import squares; print(squares.square(3))", squares / "squares.py"
-    assert run(program, squares) == run(program, squares) == "9\n"
+def test_what_is_compiled_is_loaded_until_its_module_changes(squares):
+    """Also where the file keeps its times: its size changes, by which Python knows its own bytecode.
+    That it compiles is said once a machine; loading leaves other packages' extensions, such as
+    awkward's, which take a second to import, to those who use Numba themselves.
+    """
+    path = squares / "squares.py"
+    program = (
+        "import logging, sys, numba, squares; logging.basicConfig(stream=sys.stdout)\n"
+        "print(squares.square(3))\n"
+    )
+    assert run(program, squares) == f"WARNING:numtok:{kernel_cache.COMPILING}\n9\n"
+    awkward = "print('awkward' in sys.modules)\n"
+    others = f"{awkward}numba.njit(lambda x: x)(1)\n{awkward}"
+    assert run(program + others, squares) == "9\nFalse\nTrue\n"
     times = path.stat()
     path.write_text(SQUARES.replace("x * y", "x + 1 * y"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -208,25 +218,6 @@ def test_runs_at_the_same_time_share_a_cache(squares):
     # what only kernels call is part of them
     assert len(list((squares / "cache").rglob("square-*.kernel"))) == 3
     assert not list((squares / "cache").rglob("*.tmp"))
-
-
-def test_loading_leaves_other_packages_extensions_to_those_who_use_them(squares):
-    """awkward's for one, which take a second to import."""
-    program = (
-        "import sys, numba, numtok, squares; squares.square(3)\n"
-        "print('awkward' in sys.modules); numba.njit(lambda x: x)(1)\n"
-        "print('awkward' in sys.modules)"
-    )
-    run(program, squares)
-    assert run(program, squares) == "False\nTrue\n"
-
-
-def test_it_is_said_once_a_machine_that_it_compiles(squares):
-    program = (
-        "import logging, sys, squares; logging.basicConfig(stream=sys.stdout); squares.square({})"
-    )
-    told = [run(program.format(value), squares) for value in (3, 2.5)]
-    assert told == [f"WARNING:numtok:{kernel_cache.COMPILING}\n", ""]
 
 
 # ---- Never somebody else's
