@@ -233,7 +233,7 @@ class Numbers:
     def fit_float32(self) -> npt.NDArray[np.bool_]:
         """Return bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
         singles = self.to_float32()
-        return np.isfinite(singles) & ((singles != 0) | self.is_zero())
+        return np.asarray(np.isfinite(singles) & ((singles != 0) | self.is_zero()))
 
     @functools.cached_property
     def _floats(self) -> Floats:

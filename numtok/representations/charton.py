@@ -71,7 +71,7 @@ class Scientific(SpelledOut):
     """Sign, mantissa and power of the first digit, in as many fields for every number."""
 
     bracketed: ClassVar[bool] = False
-    shares_vocabulary: ClassVar[bool] = False
+    shares_vocabulary = False
     base: int = 10
 
     @property
@@ -224,7 +224,7 @@ class Charton(Scientific):
     decades: tuple[int, int] = (-7, 8)
     form: str = "integer"
     overflow: str = "text"
-    positional: ClassVar[tuple[str, ...]] = ("digits",)
+    positional = ("digits",)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("integer", "decimal")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"digits": (1, 18)}
 
@@ -320,7 +320,7 @@ class P10(Charton):
         ['-', '6', '0', '2', 'E-1']
     """
 
-    name: ClassVar[str] = "p10"
+    name = "p10"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ class P1000(Charton):
         ['-', '602', 'E-1']
     """
 
-    name: ClassVar[str] = "p1000"
+    name = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
 
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
@@ -369,7 +369,7 @@ class B1999(Charton):
         ['-602', 'E-1']
     """
 
-    name: ClassVar[str] = "b1999"
+    name = "b1999"
     fields = (SIGNED, EXPONENT)
 
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
@@ -392,7 +392,7 @@ class FP15(Charton):
         ['-602E-1']
     """
 
-    name: ClassVar[str] = "fp15"
+    name = "fp15"
     fields = (WHOLE,)
 
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:

@@ -80,7 +80,7 @@ class AsWritten(SpelledOut):
     """
 
     brackets: bool
-    later: ClassVar[tuple[str, ...]] = ("brackets",)
+    later = ("brackets",)
     bare: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bare": {"brackets": False}}
 
     @property

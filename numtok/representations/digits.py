@@ -78,16 +78,16 @@ class Digits(AsWritten):
     places: bool = False
     overflow: str = "text"
     brackets: bool = True
-    name: ClassVar[str] = "digits"
+    name = "digits"
     order = "msd"
-    positional: ClassVar[tuple[str, ...]] = ("group",)
+    positional = ("group",)
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "left": {"align": "left"},
         "places": {"places": True},
         **AsWritten.bare,
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"group": 1},)
-    declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
+    declared = PlaceValue.declared
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"align": ("left", "right")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"group": (1, digit_symbols.LONGEST_GROUP)}
 

@@ -74,12 +74,12 @@ class FloatBits(SingleToken):
     overflow: str = "text"
     width: int = 32
     reciprocal: bool = False
-    name: ClassVar[str] = "bits"
-    positional: ClassVar[tuple[str, ...]] = ("width",)
-    later: ClassVar[tuple[str, ...]] = ("width", "reciprocal")
+    name = "bits"
+    positional = ("width",)
+    later = ("width", "reciprocal")
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reciprocal": {"reciprocal": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"width": 64},)
-    declared: ClassVar[tuple[Column, ...]] = (
+    declared = (
         _dense(*FIELDS[32]),
         _compact(pa.uint32(), 32),
         _dense(*FIELDS[64]),

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -66,8 +65,8 @@ class FloatDigits(Scientific):
     exponent_digits: int = 1
     mantissa_digits: int = 4
     overflow: str = "text"
-    name: ClassVar[str] = "float_digits"
-    positional: ClassVar[tuple[str, ...]] = ("base", "exponent_digits", "mantissa_digits")
+    name = "float_digits"
+    positional = ("base", "exponent_digits", "mantissa_digits")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -36,7 +36,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,14 +86,14 @@ class FoNE(SingleToken):
     compact: bool = False
     overflow: str = "text"
     chunk: int | None = None
-    exact: ClassVar[bool] = True
-    name: ClassVar[str] = "fone"
-    declared: ClassVar[tuple[Column, ...]] = (  # with chunks, one more axis in front
+    exact = True
+    name = "fone"
+    declared = (  # with chunks, one more axis in front
         Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
         Column("number_digits", pa.uint8(), np.uint8, (0,), encoding="split"),
     )
-    carries_sign: ClassVar[bool] = False
-    positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")
+    carries_sign = False
+    positional = ("int_digits", "frac_digits")
 
     def __post_init__(self) -> None:
         super().__post_init__()

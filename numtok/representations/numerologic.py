@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -55,9 +54,9 @@ class NumeroLogic(SpelledOut):
         ['2', ':', '7', '1']
     """
 
-    name: ClassVar[str] = "numerologic"
+    name = "numerologic"
     order = "msd"
-    alphabet: ClassVar[tuple[str, ...]] = (*digit_symbols.alphabet(1), ":")
+    alphabet = (*digit_symbols.alphabet(1), ":")
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)

@@ -73,12 +73,10 @@ class XVal(SingleToken):
     clip: float | None = None
     log: bool = False
     overflow: str = "text"
-    name: ClassVar[str] = "xval"
-    declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),
-    )
-    later: ClassVar[tuple[str, ...]] = ("log",)
-    has_scale: ClassVar[bool] = True
+    name = "xval"
+    declared = (Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),)
+    later = ("log",)
+    has_scale = True
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"log": {"log": True}}
 
     def __post_init__(self) -> None:
