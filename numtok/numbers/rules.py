@@ -2,8 +2,8 @@
 
 They say again what the expression of :mod:`numtok.numbers.extract` says, because they are compiled
 and read a corpus many times as fast. The letters A to D in the comments are those of
-:mod:`numtok.numbers.grammar`. Positions are byte offsets into the buffer. ``start`` and ``stop`` are
-the boundaries of the document, beyond which no rule looks; ``classes`` is the table of
+:mod:`numtok.numbers.grammar`. Positions are byte offsets into the buffer. ``start`` and ``stop``
+are the boundaries of the document, beyond which no rule looks; ``classes`` is the table of
 :mod:`numtok.arrays.unicode_classes`. Everything is compiled by Numba and linear in time.
 """
 

@@ -98,7 +98,9 @@ def _currency_sign_before(text, at, start):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def is_no_word(text, at, start):  # type: ignore[no-untyped-def]
-    """Whether the letters that end at ``at`` are a LaTeX command or capitals after a currency sign."""
+    """Whether the letters that end at ``at`` are a LaTeX command, or capitals after a currency
+    sign.
+    """
     first = _first_letter(text, at, start)
     count = at - first
     if count >= 2 and first > start and text[first - 1] == BACKSLASH:
@@ -144,7 +146,7 @@ def time_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def follows_word(text, at, start, stop, classes, currency_codes):  # type: ignore[no-untyped-def]
-    """Whether the digits at ``at`` stand directly after a letter of a word, which hides them (C)."""
+    """Whether the digits at ``at`` stand directly after a letter of a word, and are hidden (C)."""
     before, _ = class_before(text, at, start, classes)
     if before != LETTER:
         return False

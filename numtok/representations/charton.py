@@ -15,8 +15,8 @@ FP15     ``-602E-1``           ``-6.02e+1``     1800 * 16 = 28800        2      
 =======  ====================  ==============  ========================  =============  =====================
 
 **One idea**, :class:`Scientific`: a number is three integers, sign, mantissa and exponent, and as
-many fields, each a symbol of an alphabet of its own. The four differ in which of the three, or which
-digits of the mantissa, are one field; a field that holds several is a number in mixed radix.
+many fields, each a symbol of an alphabet of its own. The four differ in which of the three, or
+which digits of the mantissa, are one field; a field that holds several is a number in mixed radix.
 
 **Rounding** is from the decimal as written, to nearest, halves to even: 1.245 is 124E-2, 1.2450001
 is 125E-2. **Zero** is as long as every other number, ``+ 0 0 0 E0``, ``+ 000 E0``, ``000 E0`` or
@@ -96,7 +96,7 @@ class Scientific(SpelledOut):
 
     @property
     def power_of_zero(self) -> int:
-        """Power of the first digit that zero is written with, or the nearest power that there is."""
+        """Power of the first digit that zero is written with, or the nearest one of ``powers``."""
         return 0
 
     @abstractmethod
@@ -111,7 +111,7 @@ class Scientific(SpelledOut):
 
     @abstractmethod
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
-        """Return sign, mantissa and power of the values of the fields: the inverse of :meth:`pack`."""
+        """Return sign, mantissa and power of the values of the fields: inverse of :meth:`pack`."""
 
     @property
     def length(self) -> int:
@@ -191,7 +191,7 @@ class Scientific(SpelledOut):
         )
 
     def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """Return (mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
+        """Return (mantissa of ``precision`` digits or 0, power of its first digit), int64[n]."""
         return decimals.rounded(numbers, self.precision)
 
     def numbers(self, minus: Ints, mantissa: Ints, power: Ints) -> Numbers:

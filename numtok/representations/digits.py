@@ -24,8 +24,8 @@ each is an added token of its own, ``[NUM:602]``: no number is half trained and 
 points and the like are tokens of the source where it has them.
 
 **Without brackets** (``brackets=False``): see :mod:`~numtok.representations.digit_symbols`. With a
-tokenizer that cuts digits by itself, the ids are then its own, but for signs, and for white space of
-two or more characters before a number: `` -5`` is `` ``, ``-``, ``5``.
+tokenizer that cuts digits by itself, the ids are then its own, but for signs, and for white space
+of two or more characters before a number: `` -5`` is `` ``, ``-``, ``5``.
 
 **Places** (``places=True``): the column ``place_value``, as of
 :class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last digit, so

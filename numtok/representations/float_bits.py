@@ -158,7 +158,7 @@ def _words(values: Floats) -> Words:
 
 
 def to_bits(words: Words) -> npt.NDArray[np.uint8]:
-    """Convert uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
+    """Convert uint32[n] or uint64[n] to uint8[n, 32] or [n, 64], most significant bit first."""
     octets = words.astype(f">u{words.itemsize}").view(np.uint8)
     return np.unpackbits(octets).reshape(len(words), 8 * words.itemsize)
 

@@ -1,5 +1,5 @@
-"""Quantile bins: one ``[NUM]`` per number, shown by its place among the quantiles of a corpus, which
-``numtok encode`` fits.
+"""Quantile bins: one ``[NUM]`` per number, shown by its place among the quantiles of a corpus,
+which ``numtok encode`` fits.
 
 In: n numbers, and m + 1 edges e_0 < … < e_m. Out, for x in bin k, e_k <= x < e_(k+1):
 

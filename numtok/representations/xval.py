@@ -232,8 +232,8 @@ class XVal(SingleToken):
         return numbers_from_floats(values, self.name) if self.log else self._rounded(values)
 
     def _rounded(self, values: Floats) -> Numbers:
-        """Return the floats as the shortest decimals of float32, which is their precision. Values that
-        the scale brings into the range of float32 may themselves lie beyond it, or among its
+        """Return the floats as the shortest decimals of float32, which is their precision. Values
+        that the scale brings into the range of float32 may themselves lie beyond it, or among its
         subnormals, which have fewer digits.
         """
         with np.errstate(over="ignore", under="ignore"):

@@ -189,7 +189,7 @@ def test_what_holds_addresses_of_its_process_is_not_cached(cache):
 
 
 def test_what_is_compiled_is_loaded_until_its_module_changes(squares):
-    """Also where the file keeps its times: its size changes, by which Python knows its own bytecode.
+    """Also where the file keeps its times: its size changes, by which Python knows its bytecode.
     That it compiles is said once a machine; loading leaves other packages' extensions, such as
     awkward's, which take a second to import, to those who use Numba themselves.
     """

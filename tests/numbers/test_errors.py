@@ -1,4 +1,4 @@
-"""Check what the scanner, grammars and ``Numbers`` refuse, and where in the texts they say it is."""
+"""Check what the scanner, grammars and ``Numbers`` refuse, and where they say it is."""
 
 import math
 from decimal import Decimal

@@ -122,7 +122,7 @@ def test_hard_cases_together_and_alone():
 
 
 def beside(value):
-    """An exact decimal and two that differ from it far behind the last digit that any float holds."""
+    """An exact decimal and two that differ from it far behind the last digit of any float."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     minus, whole = "-" if sign else "", int("".join(map(str, digits)))

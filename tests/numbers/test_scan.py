@@ -125,7 +125,7 @@ TO_CUT = [
 @pytest.mark.parametrize("text", [f"a {UUID}", *TO_CUT])
 @pytest.mark.parametrize("grammar", [Grammar(), Grammar(accounting=True)])
 def test_rows_do_not_see_each_other(text, grammar):
-    """Rows lie side by side in memory: cut one anywhere, and each part is read as if it were alone."""
+    """Rows lie side by side in memory: cut one anywhere, and each part is read as if alone."""
     for cut in range(len(text) + 1):
         texts = [text[:cut], text[cut:], text[:cut]]
         assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)

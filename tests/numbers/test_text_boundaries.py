@@ -1,4 +1,4 @@
-"""Check what may stand beside numbers: whatever text the rules let stand there, the numbers are read."""
+"""Check what may stand beside numbers: whatever text the rules let stand, numbers are read."""
 
 import numpy as np
 from effort import examples

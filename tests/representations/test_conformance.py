@@ -1,4 +1,4 @@
-"""Every representation holds to what the others do, by the kit that is there for everybody's own."""
+"""Every representation holds to what the others do, by the kit that users have for theirs."""
 
 from dataclasses import dataclass
 
@@ -24,9 +24,9 @@ from numtok.representations import (
 from numtok.testing import check_representation
 
 NAMES = (
-    "xval xval:log bits bits:64 fone:6,4 fone:30,30 place digits:1 digits:3 digits:1,bare digits:3,bare"
-    " digits:2,left,places,bare place:bare numerologic p10 p1000 b1999 fp15 exponent_bins logfourier:4"
-    " subword float_digits float_digits:2,8,24"
+    "xval xval:log bits bits:64 fone:6,4 fone:30,30 place place:bare digits:1 digits:3 digits:1,bare"
+    " digits:3,bare digits:2,left,places,bare numerologic p10 p1000 b1999 fp15 exponent_bins"
+    " logfourier:4 subword float_digits float_digits:2,8,24"
 )
 EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
 KINDS = [

@@ -1,5 +1,5 @@
-"""Check what may follow what in spelled-out numbers, beyond what the kit says of each: numbers as they are
-written, and other grammars.
+"""Check what may follow what in spelled-out numbers, beyond what the kit says of each: numbers as
+they are written, and other grammars.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""FoNE: phases held to rational arithmetic, two decoders, and what the published code gets wrong."""
+"""FoNE: phases held to rational arithmetic, two decoders, and errors of the published code."""
 
 import json
 import math

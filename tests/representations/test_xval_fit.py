@@ -103,8 +103,8 @@ def test_one_freak_number_does_not_make_the_others_vanish():
 @example(values=[1.7972681524083397e308], log=False)
 @example(values=[1.0, 5e-324, 5e-324], log=True)
 def test_fit_loses_the_fewest(values, log):
-    """No other of the magnitudes, scaled to 5, loses fewer, and the logarithm of none is clipped; the
-    scale is a number like others, whatever the corpus.
+    """No other of the magnitudes, scaled to 5, loses fewer, and the logarithm of none is clipped;
+    the scale is a number like others, whatever the corpus.
     """
     numbers = Numbers.parse([repr(value) for value in values])
     magnitudes = [abs(value) for value in values if value]
