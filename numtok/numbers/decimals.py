@@ -40,6 +40,12 @@ class Decimals(NamedTuple):
             take(self.exponent, runs),
         )
 
+    def is_zero(self) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: whether every digit is 0."""
+        zero = memory.empty(len(self.exponent), np.bool_)
+        _is_zero(self.digits, self.digit_offsets, zero)
+        return zero
+
 
 def runs_of(which: npt.NDArray[Any], count: int) -> Runs:
     """Return the runs of values at the indices, or where the mask is True, out of ``count``.
@@ -74,8 +80,7 @@ def _take(values, runs, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_zeros(digits, offsets, zero):  # type: ignore[no-untyped-def]
-    """Fill ``zero``, bool[n]: whether every digit of a number is 0."""
+def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
     for i in range(zero.size):
         zero[i] = True
         for k in range(offsets[i], offsets[i + 1]):

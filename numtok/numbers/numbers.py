@@ -22,7 +22,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.decimals import Decimals, leave_signs, mark_zeros, runs_of, take
+from numtok.numbers.decimals import Decimals, leave_signs, runs_of, take
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_decimals, whole_rows
@@ -214,9 +214,7 @@ class Numbers:
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """Return bool[n]: whether every digit is 0."""
-        zero = memory.empty(len(self), np.bool_)
-        mark_zeros(self.digits, self.digit_offsets, zero)
-        return zero
+        return self.decimals.is_zero()
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """Return float64[n], read-only, correctly rounded from the decimal; infinite beyond the
@@ -231,9 +229,10 @@ class Numbers:
         return self._floats.singles
 
     def fit_float32(self) -> npt.NDArray[np.bool_]:
-        """Return bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-        singles = self.to_float32()
-        return np.asarray(np.isfinite(singles) & ((singles != 0) | self.is_zero()))
+        """Return bool[n], read-only: neither infinite as float32 nor rounded to zero without being
+        zero.
+        """
+        return self._floats.held
 
     @functools.cached_property
     def _floats(self) -> Floats:

@@ -32,12 +32,14 @@ class Floats(NamedTuple):
 
     doubles: npt.NDArray[np.float64]
     singles: npt.NDArray[np.float32]
+    # bool[n], whether float32 holds it: not infinite, nor rounded to zero without being zero
+    held: npt.NDArray[np.bool_]
 
     def take(self, runs: Runs) -> Floats:
         """Return the floats of the runs, as :func:`~numtok.numbers.decimals.take` does for one
         array.
         """
-        return Floats(take(self.doubles, runs), take(self.singles, runs)).read_only()
+        return Floats(*(take(one, runs) for one in self)).read_only()
 
     def read_only(self) -> Floats:
         """Make the arrays read-only, and return the floats."""
@@ -49,13 +51,15 @@ class Floats(NamedTuple):
 def to_floats(decimals: Decimals) -> Floats:
     """Return the floats of all numbers."""
     count = len(decimals.exponent)
-    floats = Floats(memory.empty(count, np.float64), memory.empty(count, np.float32))
+    floats = Floats(*(memory.empty(count, kind) for kind in (np.float64, np.float32, np.bool_)))
     left = memory.empty(count, np.int64)
     left = left[: _to_floats(decimals, _POWERS_OF_TEN, floats, left)]
     if len(left):
-        texts = to_text(decimals.take(np.stack([left, left + 1], 1)))
+        others = decimals.take(np.stack([left, left + 1], 1))
+        texts = to_text(others)
         floats.doubles[left] = memory.from_arrow(texts.cast(pa.float64()))
-        floats.singles[left] = memory.from_arrow(texts.cast(pa.float32()))
+        floats.singles[left] = singles = memory.from_arrow(texts.cast(pa.float32()))
+        floats.held[left] = np.isfinite(singles) & ((singles != 0) | others.is_zero())
     return floats.read_only()
 
 
@@ -65,7 +69,7 @@ def _to_floats(decimals, powers, out, left):  # type: ignore[no-untyped-def]
     Returns their count.
     """
     digits, offsets, exponent = decimals.digits, decimals.digit_offsets, decimals.exponent
-    negative, (doubles, singles) = decimals.negative, out
+    negative, (doubles, singles, held) = decimals.negative, out
     count = ZERO
     for i in range(np.uint64(exponent.size)):
         whole, exact = _whole(digits, np.uint64(offsets[i]), np.uint64(offsets[i + ONE]))
@@ -74,7 +78,7 @@ def _to_floats(decimals, powers, out, left):  # type: ignore[no-untyped-def]
         if exact and power == 0 and whole <= ONE << np.uint64(24):
             # Most numbers are such integers, which both hold.
             doubles[i] = -value if negative[i] else value
-            singles[i] = np.float32(doubles[i])
+            singles[i], held[i] = np.float32(doubles[i]), True
             continue
         exact = exact and -22 <= power <= 22
         if exact and power < 0:
@@ -82,7 +86,9 @@ def _to_floats(decimals, powers, out, left):  # type: ignore[no-untyped-def]
         elif exact:
             value *= powers[np.uint64(power)]
         doubles[i] = -value if negative[i] else value
-        singles[i] = np.float32(doubles[i])
+        single = np.float32(doubles[i])
+        singles[i] = single
+        held[i] = np.isfinite(single) & ((single != 0) | (whole == ZERO))
         if not exact or _is_unsure(value, power):
             left[count] = i
             count += ONE

@@ -99,7 +99,7 @@ class FloatBits(SingleToken):
         return range(-37, 38) if self.width == 32 else range(-307, 308)
 
     def fits(self, numbers: Numbers) -> Mask:
-        return finite(self._floats(numbers), numbers)
+        return numbers.fit_float32() if self.width == 32 else finite(self._floats(numbers), numbers)
 
     def columns(self) -> dict[str, Column]:
         narrow, narrow_compact, wide, wide_reciprocal, wide_compact = self.declared

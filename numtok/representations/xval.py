@@ -180,6 +180,8 @@ class XVal(SingleToken):
         return range(-most, most)
 
     def fits(self, numbers: Numbers) -> Mask:
+        if self.clip is None and self.scale == 1.0 and not self.log:
+            return numbers.fit_float32()
         scaled = self._scaled(numbers)
         if self.clip is None:
             return finite(scaled, numbers)

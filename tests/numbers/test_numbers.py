@@ -314,10 +314,10 @@ def test_select_equals_a_loop(given_literals, data):
     which = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=20))
     chosen, everything = numbers.select(np.array(which, np.int64)), rows_of(numbers)
     assert rows_of(chosen) == [everything[i] for i in which]
-    floats = [numbers.to_float64(), numbers.to_float32()]
     for one in (chosen, numbers.select(np.array(which, np.int64))):
         assert [column.dtype for column in one.decimals] == [c.dtype for c in numbers.decimals]
-        for known, same in zip(floats, (one.to_float64(), one.to_float32()), strict=True):
+        for name in ("to_float64", "to_float32", "fit_float32"):
+            known, same = getattr(numbers, name)(), getattr(one, name)()
             assert same.tobytes() == known[which].tobytes() and not same.flags.writeable
 
 
