@@ -66,8 +66,8 @@ TOO_MANY = np.uint64(1 << 9)  # a mark that ends a run where it is too long anyw
 
 # Flags of a character beside a number. BEGINS: a number directly after it reads as itself. ENDS: a
 # number directly before it ends there; ENDS_BEFORE: if a character with NO_DIGIT follows;
-# SEPARATES: if it cannot group digits there, as after a fraction. NO_DIGIT: neither digit nor letter.
-# SIGN_FOLLOWS: a sign after it belongs to a number. WORD: a digit or a letter.
+# SEPARATES: if it cannot group digits there, as after a fraction. NO_DIGIT: neither digit nor
+# letter. SIGN_FOLLOWS: a sign after it belongs to a number. WORD: a digit or a letter.
 BEGINS, ENDS, ENDS_BEFORE, SEPARATES, NO_DIGIT, SIGN_FOLLOWS, WORD = 1, 2, 4, 8, 16, 32, 64
 
 

@@ -10,10 +10,10 @@ In: n numbers with their text. Out: symbols, of a table that begins with the ten
 The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal
 mark and ``,`` groups digits, so that a model reads 1.234,56 and 1,234.56 alike (the tokenizer
 writes its grammar's own: :mod:`numtok.numbers.to_text`). Every run of digits between other
-characters is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
-U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not
-ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits of
-other scripts, as ASCII.
+characters is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is
+1 , 2 34. U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or
+not ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits
+of other scripts, as ASCII.
 
 **Without brackets** (``brackets=False``), numbers are tokens of the text, as a plain tokenizer that
 cuts digits writes them: no ``[NUM]`` before and no ``[/NUM]`` behind them, the space in front is

@@ -9,8 +9,8 @@ In: n numbers, ±b^e · d_0.d_1 … in base b. Out: 2 + E + M symbols each, no t
 Zero is ``+ E+ 0 0 0 0 0``, and minus zero another number. **Differences from the authors' code**:
 there both signs are the same tokens, while here one that is a number's first is no other, so that
 numbers side by side can be told apart; there digits beyond the last are cut off, minus zero is
-zero, and what is too small becomes zero, with ``-`` for the sign of the exponent, where ``"clip"`` takes
-the smallest number that is held.
+zero, and what is too small becomes zero, with ``-`` for the sign of the exponent, where ``"clip"``
+takes the smallest number that is held.
 """
 
 from __future__ import annotations

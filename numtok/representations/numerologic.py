@@ -1,8 +1,8 @@
 """NumeroLogic: each number with the count of its digits in front, then digit by digit.
 
 In: n numbers. Out: between ``[NUM]`` and ``[/NUM]``, how many digits stand before the point, if
-    there is a point a point and how many stand behind it, a colon, and the characters of the number as
-    written, one token each. Inverse: what stands behind the last colon. Exact for every decimal, as
+    there is a point a point and how many stand behind it, a colon, and the characters of the number
+    as written, one token each. Inverse: what stands behind the last colon. Exact for every decimal, as
     written. NumeroLogic (Schwartz et al. 2024), as its code writes it: ``{2:71}*{2:63}``,
     ``sin({1.1:0.5})`` (EliSchwartz/NumeroLogic, ``train.py``), with ``[NUM]`` and ``[/NUM]`` for
     the braces.

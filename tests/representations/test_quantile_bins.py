@@ -1,4 +1,4 @@
-"""QuantileBins: edges and places as rtdl-num-embeddings has them, its bounds, and how it is fitted."""
+"""QuantileBins: edges and places as rtdl-num-embeddings has them, bounds, and fitting."""
 
 import numpy as np
 import pyarrow.parquet as pq
