@@ -179,7 +179,7 @@ def _from_strings(texts: list[Any]) -> pa.Array:
         if odd is not None:
             raise InputError(f"expected str or None, got {type(odd).__name__}", document=number)
     try:
-        return _large_strings(texts)
+        return _to_strings(texts)
     except UnicodeEncodeError:
         for number, text in enumerate(texts):
             try:
@@ -193,25 +193,15 @@ def _from_strings(texts: list[Any]) -> pa.Array:
         raise
 
 
-def _large_strings(texts: list[str | None]) -> pa.Array:
-    """Convert a few texts to large strings. ``pa.array(texts, pa.large_string())`` imports pandas
-    to make an array of a list, which takes longer than all of numtok.
+def _to_strings(texts: list[str | None]) -> pa.Array:
+    """Convert texts to strings. ``pa.array(texts, pa.large_string())`` imports pandas to make an
+    array of a list, which takes longer than all of numtok for a few texts.
     """
     if "pandas" in sys.modules or sum(map(len, filter(None, texts))) > FEW:
         return pa.array(texts, pa.large_string())
-    encoded = [text.encode() if text else b"" for text in texts]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    valid = (
-        np.packbits([text is not None for text in texts], bitorder="little")
-        if None in texts
-        else None
-    )
-    buffers = [
-        valid if valid is None else pa.py_buffer(valid),
-        pa.py_buffer(offsets),
-        pa.py_buffer(b"".join(encoded)),
-    ]
-    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
+    builder = pa.lib.StringBuilder()
+    builder.append_values(texts)
+    return builder.finish()
 
 
 def _undamaged(array: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, ZERO
+from numtok.arrays.bitmarks import ZERO
 from numtok.arrays.kernels import kernel
 
 Runs = npt.NDArray[np.int64]  # int64[r, 2]: where each begins and ends, half-open
@@ -27,22 +27,17 @@ class Decimals(NamedTuple):
     digit_offsets: npt.NDArray[np.int64]
     exponent: npt.NDArray[np.int64]
 
-    def take(self, runs: Runs, in_place: bool = False) -> Decimals:
+    def take(self, runs: Runs) -> Decimals:
         """Return the numbers of the runs, as :func:`take` takes them."""
-        digits, offsets = self.digits, self.digit_offsets
-        if not in_place:
-            count = int((offsets[runs[:, 1]] - offsets[runs[:, 0]]).sum())
-            digits = memory.empty(count, np.uint8)
-            offsets = memory.empty(int((runs[:, 1] - runs[:, 0]).sum()) + 1, np.int64)
-        count = _take_digits(self.digits, self.digit_offsets, runs, digits, offsets)
+        lengths = take(np.diff(self.digit_offsets), runs)
         return Decimals(
-            take(self.document, runs, in_place),
-            take(self.start, runs, in_place),
-            take(self.stop, runs, in_place),
-            take(self.negative, runs, in_place),
-            digits[: offsets[count]],
-            offsets[: count + 1],
-            take(self.exponent, runs, in_place),
+            take(self.document, runs),
+            take(self.start, runs),
+            take(self.stop, runs),
+            take(self.negative, runs),
+            take(self.digits, self.digit_offsets[runs]),
+            memory.offsets_of(lengths),
+            take(self.exponent, runs),
         )
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
@@ -67,16 +62,9 @@ def runs_of(which: npt.NDArray[Any], count: int) -> Runs:
     return np.stack([first[begins], first[ends] + 1], 1)
 
 
-def take(values: npt.NDArray[Any], runs: Runs, in_place: bool = False) -> npt.NDArray[Any]:
-    """Return ``values[begin:end]`` of all runs, one after the other.
-
-    ``in_place``: in their own memory, of ascending runs, which is several times as fast; the values
-    are then not to be used any more.
-    """
-    count = int((runs[:, 1] - runs[:, 0]).sum())
-    if in_place:
-        values.flags.writeable = True
-    out = values[:count] if in_place else memory.empty(count, values.dtype)
+def take(values: npt.NDArray[Any], runs: Runs) -> npt.NDArray[Any]:
+    """Return ``values[begin:end]`` of all runs, one after the other."""
+    out = memory.empty(int((runs[:, 1] - runs[:, 0]).sum()), values.dtype)
     _take(values, runs, out)
     return out
 
@@ -89,23 +77,6 @@ def _take(values, runs, out):  # type: ignore[no-untyped-def]
         for k in range(length):
             out[to + k] = values[first + k]
         to += length
-
-
-@kernel
-def _take_digits(digits, offsets, runs, out, out_offsets):  # type: ignore[no-untyped-def]
-    """Copy the digits of the runs, and return the count of numbers."""
-    to, filled = ZERO, ZERO
-    out_offsets[0] = 0
-    for run in range(runs.shape[0]):
-        first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
-        begin, end = np.uint64(offsets[first]), np.uint64(offsets[first + length])
-        for k in range(ONE, length + ONE):
-            out_offsets[to + k] = np.uint64(offsets[first + k]) - begin + filled
-        for k in range(end - begin):
-            out[filled + k] = digits[begin + k]
-        to += length
-        filled += end - begin
-    return np.int64(to)
 
 
 @kernel

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.decimals import Decimals, Runs, leave_signs, runs_of, take
+from numtok.numbers.decimals import Decimals, leave_signs, runs_of, take
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_decimals, whole_rows
@@ -186,19 +186,15 @@ class Numbers:
         Raises:
             IndexError: for an index that is out of range, or a mask of another length.
         """
-        return self._of_runs(runs_of(which, len(self)))
+        runs = runs_of(which, len(self))
+        chosen = Numbers(*self.decimals.take(runs), self.rows, self.decimal)
+        if (floats := self.__dict__.get("_floats")) is not None:  # carried over if they are known
+            chosen.__dict__["_floats"] = floats.take(runs)
+        return chosen
 
     def leave_out(self, mask: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the numbers where the bool[n] mask is False, in the memory of these, which are not
-        to be used any more: several times as fast as :meth:`select`.
-        """
-        return self._of_runs(runs_of(~mask, len(self)), in_place=True)
-
-    def _of_runs(self, runs: Runs, in_place: bool = False) -> Numbers:
-        chosen = Numbers(*self.decimals.take(runs, in_place), self.rows, self.decimal)
-        if (floats := self.__dict__.get("_floats")) is not None:  # carried over if they are known
-            chosen.__dict__["_floats"] = floats.take(runs, in_place)
-        return chosen
+        """Return the numbers where the bool[n] mask is False."""
+        return self.select(~mask)
 
     def without_sign(self) -> Numbers:
         """Return the magnitudes, with each sign left to the text around: ``start`` is after it, and

@@ -2,8 +2,8 @@
 
 They say again what the expression of :mod:`numtok.numbers.extract` says, because they are compiled
 and read a corpus many times as fast. The letters A to D in the comments are those of
-:mod:`numtok.numbers.grammar`. Positions are byte offsets into the buffer. ``start`` and ``stop`` are
-the boundaries of the document, beyond which no rule looks; ``classes`` is the table of
+:mod:`numtok.numbers.grammar`. Positions are byte offsets into the buffer. ``start`` and ``stop``
+are the boundaries of the document, beyond which no rule looks; ``classes`` is the table of
 :mod:`numtok.arrays.unicode_classes`. Everything is compiled by Numba and linear in time.
 """
 
@@ -37,20 +37,14 @@ class Notation(NamedTuple):
 
 
 @inner_kernel
-def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
+def skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """Return (end, count) of the run of digits at ``at``."""
     count = 0
-    while at < stop:
-        if text[at] < 0x80:
-            if classes[text[at]] < DIGIT:
-                break
-            at += 1
-        else:
-            code, width = decode(text, at)
-            if classes[code] < DIGIT:
-                break
-            at += width
+    kind, width = class_at(text, at, stop, classes)
+    while kind >= DIGIT:
+        at += width
         count += 1
+        kind, width = class_at(text, at, stop, classes)
     return at, count
 
 
@@ -102,12 +96,10 @@ def _grouped_end(text, at, first, count, start, stop, classes, notation):  # typ
         ):
             break
         if groups == 0:
-            if count > 3 or not _may_begin(
-                text, first, at, width, count, start, stop, classes, notation
-            ):
+            if count > 3 or not _may_begin(text, first, at, width, start, stop, classes, notation):
                 return at, False
             separator = code
-        end, size = _skip_digits(text, end + width, stop, classes)
+        end, size = skip_digits(text, end + width, stop, classes)
         if size == 2 and notation.lakhs and count <= 2 and twos == groups:
             twos += 1
         elif size != 3 or groups > twos > 0:
@@ -119,12 +111,12 @@ def _grouped_end(text, at, first, count, start, stop, classes, notation):  # typ
 
 
 @inner_kernel
-def _may_begin(text, first, at, width, count, start, stop, classes, notation):  # type: ignore[no-untyped-def]
-    """Whether the ``count`` digits [first, at) may be the first of groups that the separator at
-    ``at`` separates, by what they are and what stands before them.
+def _may_begin(text, first, at, width, start, stop, classes, notation):  # type: ignore[no-untyped-def]
+    """Whether the digits [first, at) may be the first of groups that the separator at ``at``
+    separates, by what they are and what stands before them.
     """
-    kind, _ = class_at(text, first, stop, classes)
-    if kind == DIGIT and (count == 1 or notation.decimal == COMMA):  # 0,125; 012.345
+    kind, size = class_at(text, first, stop, classes)
+    if kind == DIGIT and (first + size == at or notation.decimal == COMMA):  # 0,125; 012.345
         return False
     before, listed = first, first - width >= start
     for k in range(width):
@@ -187,7 +179,7 @@ def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-u
 
     Returns (end, end of the mantissa, fraction digits, exponent, fits).
     """
-    end, count = _skip_digits(text, at, stop, classes)
+    end, count = skip_digits(text, at, stop, classes)
     fraction, address = 0, False
     if dot:
         fraction = count
@@ -195,7 +187,7 @@ def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-u
         end, address = _grouped_end(text, end, at, count, start, stop, classes, notation)
         width = _mark_at(text, end, stop, notation.decimal)
         if width > 0 and digit_at(text, end + width, stop, classes):
-            end, fraction = _skip_digits(text, end + width, stop, classes)
+            end, fraction = skip_digits(text, end + width, stop, classes)
     mantissa = end
     exponent, fits = np.int64(0), True
     if notation.exponents > 0:
@@ -250,7 +242,7 @@ def glued_end(text, at, start, stop, classes, notation):  # type: ignore[no-unty
     while True:
         width = _point_and_digit(text, at, stop, classes, notation.decimal)
         if width > 0:
-            at, _ = _skip_digits(text, at + width, stop, classes)
+            at, _ = skip_digits(text, at + width, stop, classes)
             continue
         end, _, _ = _exponent_at(text, at, stop, classes, notation.exponents)
         if end == at:
@@ -263,7 +255,7 @@ def glued_end(text, at, start, stop, classes, notation):  # type: ignore[no-unty
             _, width = class_at(text, end, stop, classes)
             end += width
         if end > at:
-            at, _ = _skip_digits(text, end, stop, classes)
+            at, _ = skip_digits(text, end, stop, classes)
             continue
         while True:
             kind, width = class_at(text, end, stop, classes)
@@ -272,7 +264,7 @@ def glued_end(text, at, start, stop, classes, notation):  # type: ignore[no-unty
             end += width
         if end == at or kind < DIGIT:
             return at
-        at, _ = _skip_digits(text, end, stop, classes)
+        at, _ = skip_digits(text, end, stop, classes)
 
 
 @inner_kernel
@@ -364,13 +356,8 @@ def in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-u
 def copy_digits(text, at, stop, classes, out, filled):  # type: ignore[no-untyped-def]
     """Append the values of all digits in [at, stop) to ``out``; returns the new fill."""
     while at < stop:
-        if text[at] < 0x80:
-            kind = classes[text[at]]
-            at += 1
-        else:
-            code, width = decode(text, at)
-            kind = classes[code]
-            at += width
+        kind, width = class_at(text, at, stop, classes)
+        at += width
         if kind >= DIGIT:
             out[filled] = kind - DIGIT
             filled += 1

@@ -35,11 +35,11 @@ class Floats(NamedTuple):
     # bool[n], whether float32 holds it: not infinite, nor rounded to zero without being zero
     held: npt.NDArray[np.bool_]
 
-    def take(self, runs: Runs, in_place: bool = False) -> Floats:
+    def take(self, runs: Runs) -> Floats:
         """Return the floats of the runs, as :func:`~numtok.numbers.decimals.take` does for one
         array.
         """
-        return Floats(*(take(one, runs, in_place) for one in self)).read_only()
+        return Floats(*(take(one, runs) for one in self)).read_only()
 
     def read_only(self) -> Floats:
         """Make the arrays read-only, and return the floats."""

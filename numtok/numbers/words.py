@@ -8,7 +8,10 @@ Each run of letters is read once for the digits beside it, so that the time stay
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+import numpy.typing as npt
 
 from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, LETTER
@@ -16,20 +19,16 @@ from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import CURRENCY_CODES, CURRENCY_SIGNS, FRACTIONS, UNITS
 
 BACKSLASH, COLON, HYPHEN = 0x5C, 0x3A, 0x2D
-LONGEST_CODE, LONGEST_SIGN = 3, 3  # capitals after a currency sign
+LONGEST_CODE, LONGEST_UNIT = 3, 3  # bytes
+MOST_CAPITALS = 3  # after a currency sign
 
 
-def _number_of(word: bytes) -> int:
-    """Return the bytes of a word of at most four as one integer, the last one lowest."""
-    return int.from_bytes(word, "big")
+def _as_integers(words: Iterable[str]) -> npt.NDArray[np.int64]:
+    """Return the bytes of each word of at most eight as one integer, the last byte lowest."""
+    return np.array([int.from_bytes(word.encode(), "big") for word in words], np.int64)
 
 
-CODES = np.sort(np.array([_number_of(code.encode()) for code in CURRENCY_CODES], np.int64))
-UNITS_OF = [
-    np.array([_number_of(unit.encode()) for unit in UNITS if len(unit.encode()) == width], np.int64)
-    for width in (1, 2, 3)
-]
-UNITS_OF_ONE, UNITS_OF_TWO, UNITS_OF_THREE = UNITS_OF
+CODE_WORDS, UNIT_WORDS = _as_integers(CURRENCY_CODES), _as_integers(UNITS)
 SIGN_RANGES = np.array(CURRENCY_SIGNS, np.int64)
 FRACTION_RANGES = np.array(FRACTIONS, np.int64)
 
@@ -44,6 +43,14 @@ def _within(code, ranges):  # type: ignore[no-untyped-def]
     """Whether a code point lies in one of the half-open ranges, int64[n, 2]."""
     for k in range(len(ranges)):
         if ranges[k, 0] <= code < ranges[k, 1]:
+            return True
+    return False
+
+
+@inner_kernel
+def _is_one_of(word, words):  # type: ignore[no-untyped-def]
+    for k in range(words.size):
+        if words[k] == word:
             return True
     return False
 
@@ -91,13 +98,15 @@ def _currency_sign_before(text, at, start):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def is_no_word(text, at, start):  # type: ignore[no-untyped-def]
-    """Whether the letters that end at ``at`` are a LaTeX command or capitals after a currency sign."""
+    """Whether the letters that end at ``at`` are a LaTeX command, or capitals after a currency
+    sign.
+    """
     first = _first_letter(text, at, start)
     count = at - first
     if count >= 2 and first > start and text[first - 1] == BACKSLASH:
         return not _is_escape(text, first, at)
     return (
-        0 < count <= LONGEST_SIGN
+        0 < count <= MOST_CAPITALS
         and _all_capitals(text, first, at)
         and _currency_sign_before(text, first, start)
     )
@@ -113,16 +122,7 @@ def _is_currency_code(text, at, start, classes):  # type: ignore[no-untyped-def]
     if first == at or at - first > LONGEST_CODE:
         return False
     before, _ = class_before(text, first, start, classes)
-    if before == LETTER or before >= DIGIT:
-        return False
-    low, high = 0, CODES.size  # np.searchsorted loads more of Numba at every start
-    while low < high:
-        middle = (low + high) // 2
-        if CODES[middle] < word:
-            low = middle + 1
-        else:
-            high = middle
-    return low < CODES.size and CODES[low] == word
+    return before != LETTER and before < DIGIT and _is_one_of(word, CODE_WORDS)
 
 
 @inner_kernel
@@ -146,7 +146,7 @@ def time_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def follows_word(text, at, start, stop, classes, currency_codes):  # type: ignore[no-untyped-def]
-    """Whether the digits at ``at`` stand directly after a letter of a word, which hides them (C)."""
+    """Whether the digits at ``at`` stand directly after a letter of a word, and are hidden (C)."""
     before, _ = class_before(text, at, start, classes)
     if before != LETTER:
         return False
@@ -163,16 +163,12 @@ def unit_end(text, at, stop):  # type: ignore[no-untyped-def]
     ``at`` if there is none.
     """
     word = np.int64(0)
-    for width in range(1, 4):
+    for width in range(1, LONGEST_UNIT + 1):
         if at + width >= stop:
             return at
         word = word << 8 | np.int64(text[at + width - 1])
         if text[at + width] == 0x32 or text[at + width] == 0x33:
-            units = UNITS_OF_ONE if width == 1 else UNITS_OF_TWO if width == 2 else UNITS_OF_THREE
-            for k in range(units.size):
-                if units[k] == word:
-                    return at + width + 1
-            return at
+            return at + width + 1 if _is_one_of(word, UNIT_WORDS) else at
     return at
 
 

@@ -15,8 +15,8 @@ FP15     ``-602E-1``           ``-6.02e+1``     1800 * 16 = 28800        2      
 =======  ====================  ==============  ========================  =============  =====================
 
 **One idea**, :class:`Scientific`: a number is three integers, sign, mantissa and exponent, and as
-many fields, each a symbol of an alphabet of its own. The four differ in which of the three, or which
-digits of the mantissa, are one field; a field that holds several is a number in mixed radix.
+many fields, each a symbol of an alphabet of its own. The four differ in which of the three, or
+which digits of the mantissa, are one field; a field that holds several is a number in mixed radix.
 
 **Rounding** is from the decimal as written, to nearest, halves to even: 1.245 is 124E-2, 1.2450001
 is 125E-2. **Zero** is as long as every other number, ``+ 0 0 0 E0``, ``+ 000 E0``, ``000 E0`` or
@@ -71,7 +71,7 @@ class Scientific(SpelledOut):
     """Sign, mantissa and power of the first digit, in as many fields for every number."""
 
     bracketed: ClassVar[bool] = False
-    shares_vocabulary: ClassVar[bool] = False
+    shares_vocabulary = False
     base: int = 10
 
     @property
@@ -96,7 +96,7 @@ class Scientific(SpelledOut):
 
     @property
     def power_of_zero(self) -> int:
-        """Power of the first digit that zero is written with, or the nearest power that there is."""
+        """Power of the first digit that zero is written with, or the nearest one of ``powers``."""
         return 0
 
     @abstractmethod
@@ -111,7 +111,7 @@ class Scientific(SpelledOut):
 
     @abstractmethod
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
-        """Return sign, mantissa and power of the values of the fields: the inverse of :meth:`pack`."""
+        """Return sign, mantissa and power of the values of the fields: inverse of :meth:`pack`."""
 
     @property
     def length(self) -> int:
@@ -191,7 +191,7 @@ class Scientific(SpelledOut):
         )
 
     def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """Return (mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
+        """Return (mantissa of ``precision`` digits or 0, power of its first digit), int64[n]."""
         return decimals.rounded(numbers, self.precision)
 
     def numbers(self, minus: Ints, mantissa: Ints, power: Ints) -> Numbers:
@@ -224,7 +224,7 @@ class Charton(Scientific):
     decades: tuple[int, int] = (-7, 8)
     form: str = "integer"
     overflow: str = "text"
-    positional: ClassVar[tuple[str, ...]] = ("digits",)
+    positional = ("digits",)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("integer", "decimal")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"digits": (1, 18)}
 
@@ -320,7 +320,7 @@ class P10(Charton):
         ['-', '6', '0', '2', 'E-1']
     """
 
-    name: ClassVar[str] = "p10"
+    name = "p10"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ class P1000(Charton):
         ['-', '602', 'E-1']
     """
 
-    name: ClassVar[str] = "p1000"
+    name = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
 
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
@@ -369,7 +369,7 @@ class B1999(Charton):
         ['-602', 'E-1']
     """
 
-    name: ClassVar[str] = "b1999"
+    name = "b1999"
     fields = (SIGNED, EXPONENT)
 
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
@@ -392,7 +392,7 @@ class FP15(Charton):
         ['-602E-1']
     """
 
-    name: ClassVar[str] = "fp15"
+    name = "fp15"
     fields = (WHOLE,)
 
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:

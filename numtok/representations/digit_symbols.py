@@ -9,11 +9,11 @@ In: n numbers with their text. Out: symbols, of a table that begins with the ten
 
 The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal
 mark and ``,`` groups digits, so that a model reads 1.234,56 and 1,234.56 alike (the tokenizer
-writes its grammar's own: :mod:`numtok.numbers.to_text`). Every run of digits between other characters
-is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
-U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not
-ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits of
-other scripts, as ASCII.
+writes its grammar's own: :mod:`numtok.numbers.to_text`). Every run of digits between other
+characters is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is
+1 , 2 34. U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or
+not ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits
+of other scripts, as ASCII.
 
 **Without brackets** (``brackets=False``), numbers are tokens of the text, as a plain tokenizer that
 cuts digits writes them: no ``[NUM]`` before and no ``[/NUM]`` behind them, the space in front is
@@ -40,6 +40,7 @@ from numtok.arrays.utf8 import class_at
 from numtok.numbers.automaton import Continuation
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
+from numtok.numbers.rules import skip_digits
 from numtok.numbers.to_text import marks_of
 from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.symbol_grammar import EXPONENT_DIGITS, Decimals
@@ -79,7 +80,7 @@ class AsWritten(SpelledOut):
     """
 
     brackets: bool
-    later: ClassVar[tuple[str, ...]] = ("brackets",)
+    later = ("brackets",)
     bare: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bare": {"brackets": False}}
 
     @property
@@ -153,27 +154,18 @@ def one_to_symbols(
     with that decimal mark.
     """
     if group == 1 and written.isascii():  # ten times as fast for one
-        return np.frombuffer(written.translate(_bytes_of(decimal), b")"), np.uint8).astype(
-            np.uint16
-        )
+        octets = np.frombuffer(written.translate(_bytes_of(decimal), b")"), np.uint8)
+        return octets.astype(np.uint16)
     text, length = np.frombuffer(bytearray(written), np.uint8), np.array([len(written)])
     surface = _Surfaces(text, _ZERO, _FIRST_ROW, _ZERO, length, _ZERO, _ZERO)
-    symbols: Symbols
-    symbols, _, _ = _spell(
-        surface, character_classes(), _symbol_of(decimal), group, from_left, False
-    )
+    options = group, from_left, False
+    symbols: Symbols = _spell(surface, character_classes(), _symbol_of(decimal), *options)[0]
     return symbols
 
 
-def from_symbols(
-    symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1
-) -> pa.LargeStringArray:
+def from_symbols(symbols: Symbols, offsets: npt.NDArray[np.int64]) -> pa.LargeStringArray:
     """Convert symbols back to the text of each number: the inverse of :func:`to_symbols`."""
-    characters, widths = _characters()
-    if group == 1:
-        written, ends = characters[:, 0][symbols], np.ascontiguousarray(offsets, np.int64)
-    else:
-        written, ends = _write(symbols, offsets, characters, widths)
+    written, ends = _write(symbols, offsets, *_characters())
     return pa.LargeStringArray.from_buffers(
         len(offsets) - 1, pa.py_buffer(ends), pa.py_buffer(written)
     )
@@ -181,21 +173,22 @@ def from_symbols(
 
 @functools.cache
 def _symbol_of(decimal: str) -> Symbols:
-    """Return uint16[128]: the symbol of each ASCII character that is no digit."""
+    """Return uint16[128]: the symbol of each ASCII character that is no digit; ``_NONE`` for those
+    that are not written.
+    """
     table = np.full(128, _NONE, np.uint16)
     table[[ord(mark) for mark in MARKS]] = np.arange(10, 10 + len(MARKS))
     table[[ord(" "), ord(".")]] = COMMA
     table[ord(decimal)] = POINT
-    table[[ord("d"), ord("D")]] = LOWER_E, UPPER_E
+    table[[ord("d"), ord("D"), ord("(")]] = LOWER_E, UPPER_E, MINUS  # (1,234) in accounts
     return table
 
 
 @functools.cache
 def _bytes_of(decimal: str) -> bytes:
-    """Return 256 symbols: those of ASCII's digits and of what :func:`_mark` writes."""
+    """Return 256 symbols: those of ASCII's digits and of :func:`_symbol_of`."""
     table = _symbol_of(decimal).copy()
     table[ord("0") : ord("9") + 1] = range(10)
-    table[ord("(")] = MINUS
     return table.astype(np.uint8).tobytes().ljust(256)
 
 
@@ -204,13 +197,10 @@ def _characters() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Return (uint8[symbols, 3], uint8[symbols]): the characters of each symbol, and how many it
     has.
     """
-    known = alphabet(LONGEST_GROUP)
-    characters = np.frombuffer(
-        "".join(symbol.ljust(LONGEST_GROUP) for symbol in known).encode(), np.uint8
-    )
-    return characters.reshape(-1, LONGEST_GROUP), np.array(
-        [len(symbol) for symbol in known], np.uint8
-    )
+    symbols = alphabet(LONGEST_GROUP)
+    padded = "".join(symbol.ljust(LONGEST_GROUP) for symbol in symbols).encode()
+    characters = np.frombuffer(padded, np.uint8).reshape(-1, LONGEST_GROUP)
+    return characters, np.array([*map(len, symbols)], np.uint8)
 
 
 class _Surfaces(NamedTuple):
@@ -243,10 +233,7 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
         at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
         # of the next digit: the mantissa's digits come first, the exponent's after them
         power = remaining - 1 + surfaces.exponent[i]
-        in_run, from_left = (
-            0,
-            left,
-        )  # digits without another between, and the side they are cut from
+        in_run, from_left = 0, left  # digits left of the run, and the side they are cut from
         while at < end:
             kind, width = class_at(text, at, end, classes)
             place = 0
@@ -255,8 +242,8 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
                 at += width
                 if group > 1:
                     if in_run == 0:
-                        in_run = _run(text, at, end, classes)
-                    further = _further(in_run, group, from_left)
+                        in_run = 1 + skip_digits(text, at, end, classes)[1]
+                    further = min(group, in_run) - 1 if from_left else (in_run - 1) % group
                     in_run -= further + 1
                     symbol, at = _group(text, at, end, classes, symbol, further)
                     power -= further
@@ -280,17 +267,6 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
 
 
 @inlined_kernel
-def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
-    """Return the number of digits that follow the first digit of a group, where ``in_run`` digits
-    are left of the run.
-    """
-    if from_left:
-        return min(group - 1, in_run - 1)
-    # by constants: no division
-    return (in_run - 1) % 3 if group == 3 else (in_run - 1) % 2
-
-
-@inlined_kernel
 def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-def]
     """Return (the symbol of a group that begins with the digit ``symbol``, where it ends)."""
     for _ in range(further):
@@ -302,24 +278,8 @@ def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-
 
 
 @inner_kernel
-def _run(text, at, end, classes):  # type: ignore[no-untyped-def]
-    """Count the digits from the one that ends at ``at`` up to another character."""
-    count = 1
-    kind, width = class_at(text, at, end, classes)
-    while kind >= DIGIT:
-        count += 1
-        at += width
-        kind, width = class_at(text, at, end, classes)
-    return count
-
-
-@inner_kernel
 def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
     """Return the symbol of the mark at ``at``; ``_NONE`` for one that is not written."""
-    if text[at] == 0x28:  # (1,234) in accounts
-        return np.int64(MINUS)
-    if text[at] == 0x29:
-        return np.int64(_NONE)
     if text[at] >= 0x80:  # U+2212, U+066B, or a separator of digit groups that is not ASCII
         if text[at] == 0xD9 and text[at + 1] == 0xAB:
             return np.int64(POINT)

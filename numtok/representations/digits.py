@@ -24,8 +24,8 @@ each is an added token of its own, ``[NUM:602]``: no number is half trained and 
 points and the like are tokens of the source where it has them.
 
 **Without brackets** (``brackets=False``): see :mod:`~numtok.representations.digit_symbols`. With a
-tokenizer that cuts digits by itself, the ids are then its own, but for signs, and for white space of
-two or more characters before a number: `` -5`` is `` ``, ``-``, ``5``.
+tokenizer that cuts digits by itself, the ids are then its own, but for signs, and for white space
+of two or more characters before a number: `` -5`` is `` ``, ``-``, ``5``.
 
 **Places** (``places=True``): the column ``place_value``, as of
 :class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last digit, so
@@ -78,16 +78,16 @@ class Digits(AsWritten):
     places: bool = False
     overflow: str = "text"
     brackets: bool = True
-    name: ClassVar[str] = "digits"
+    name = "digits"
     order = "msd"
-    positional: ClassVar[tuple[str, ...]] = ("group",)
+    positional = ("group",)
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "left": {"align": "left"},
         "places": {"places": True},
         **AsWritten.bare,
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"group": 1},)
-    declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
+    declared = PlaceValue.declared
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"align": ("left", "right")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"group": (1, digit_symbols.LONGEST_GROUP)}
 
@@ -116,7 +116,7 @@ class Digits(AsWritten):
         return digit_symbols.one_to_symbols(written, decimal, self.group, self.align == "left")
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        return digit_symbols.from_symbols(spelled.symbols, spelled.offsets, self.group)
+        return digit_symbols.from_symbols(spelled.symbols, spelled.offsets)
 
     def decimals(self, grammar: Grammar) -> Decimals:
         return Decimals(self.alphabet, grammar, self.group, self.align == "left")

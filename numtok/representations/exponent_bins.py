@@ -54,13 +54,11 @@ class ExponentBins(SingleToken):
     low: float = 1e-4
     high: float = 1e6
     overflow: str = "text"
-    name: ClassVar[str] = "exponent_bins"
-    aliases: ClassVar[tuple[str, ...]] = ("bins",)
-    declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_bin", pa.int16(), np.int64, encoding="split"),
-    )
-    carries_sign: ClassVar[bool] = False
-    positional: ClassVar[tuple[str, ...]] = ("n",)
+    name = "exponent_bins"
+    aliases = ("bins",)
+    declared = (Column("number_bin", pa.int16(), np.int64, encoding="split"),)
+    carries_sign = False
+    positional = ("n",)
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n": (1, MAX_BINS)}
 
     def __post_init__(self) -> None:

@@ -74,12 +74,12 @@ class FloatBits(SingleToken):
     overflow: str = "text"
     width: int = 32
     reciprocal: bool = False
-    name: ClassVar[str] = "bits"
-    positional: ClassVar[tuple[str, ...]] = ("width",)
-    later: ClassVar[tuple[str, ...]] = ("width", "reciprocal")
+    name = "bits"
+    positional = ("width",)
+    later = ("width", "reciprocal")
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reciprocal": {"reciprocal": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"width": 64},)
-    declared: ClassVar[tuple[Column, ...]] = (
+    declared = (
         _dense(*FIELDS[32]),
         _compact(pa.uint32(), 32),
         _dense(*FIELDS[64]),
@@ -158,7 +158,7 @@ def _words(values: Floats) -> Words:
 
 
 def to_bits(words: Words) -> npt.NDArray[np.uint8]:
-    """Convert uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
+    """Convert uint32[n] or uint64[n] to uint8[n, 32] or [n, 64], most significant bit first."""
     octets = words.astype(f">u{words.itemsize}").view(np.uint8)
     return np.unpackbits(octets).reshape(len(words), 8 * words.itemsize)
 

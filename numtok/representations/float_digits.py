@@ -8,9 +8,9 @@ In: n numbers, ±b^e · d_0.d_1 … in base b. Out: 2 + E + M symbols each, no t
 
 Zero is ``+ E+ 0 0 0 0 0``, and minus zero another number. **Differences from the authors' code**:
 there both signs are the same tokens, while here one that is a number's first is no other, so that
-numbers side by side can be told apart; there digits beyond the last are cut off, minus zero is zero,
-and what is too small becomes zero, with ``-`` for the sign of the exponent, where ``"clip"`` takes
-the smallest number that is held.
+numbers side by side can be told apart; there digits beyond the last are cut off, minus zero is
+zero, and what is too small becomes zero, with ``-`` for the sign of the exponent, where ``"clip"``
+takes the smallest number that is held.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from numtok.numbers.numbers import Numbers
 from numtok.representations.charton import (
@@ -65,8 +65,8 @@ class FloatDigits(Scientific):
     exponent_digits: int = 1
     mantissa_digits: int = 4
     overflow: str = "text"
-    name: ClassVar[str] = "float_digits"
-    positional: ClassVar[tuple[str, ...]] = ("base", "exponent_digits", "mantissa_digits")
+    name = "float_digits"
+    positional = ("base", "exponent_digits", "mantissa_digits")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -158,4 +158,4 @@ class FloatDigits(Scientific):
         ):
             scale = _DIGITS.power(self.base, first - shift)
             values.append(f"{'-' * negative}{_DIGITS.normalize(_DIGITS.multiply(digits, scale))}")
-        return Numbers.parse(values)
+        return Numbers.parse(pa.array(values, pa.large_string()))

@@ -36,7 +36,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,14 +86,14 @@ class FoNE(SingleToken):
     compact: bool = False
     overflow: str = "text"
     chunk: int | None = None
-    exact: ClassVar[bool] = True
-    name: ClassVar[str] = "fone"
-    declared: ClassVar[tuple[Column, ...]] = (  # with chunks, one more axis in front
+    exact = True
+    name = "fone"
+    declared = (  # with chunks, one more axis in front
         Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
         Column("number_digits", pa.uint8(), np.uint8, (0,), encoding="split"),
     )
-    carries_sign: ClassVar[bool] = False
-    positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")
+    carries_sign = False
+    positional = ("int_digits", "frac_digits")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,13 +202,12 @@ class FoNE(SingleToken):
     def features(self, digits: Digits) -> Features:
         """Convert digits, uint8[n, m + n], to features, float32[n, *shape]."""
         groups = self._by_chunk(digits)
-        width = groups.shape[-1]
-        flat = np.ascontiguousarray(groups).reshape(-1, width)  # [n * chunks, width]
-        out = memory.empty(len(flat) * len(self.periods) * 2, np.float32)
+        flat = np.ascontiguousarray(groups).reshape(-1, groups.shape[-1])  # [n * chunks, width]
+        features, step = len(self.periods), len(self.bases)
+        out = memory.empty(len(flat) * features * 2, np.float32).reshape(-1, features, 2)
         for place, base in enumerate(self.bases):
-            slots = (flat if base == 10 else decimals.divide(flat, base)).reshape(-1)
-            stride = _Stride(width + (base < 10), place, len(self.bases), len(self.periods))
-            _features(slots, base, stride, _TURNS, out)
+            slots = flat if base == 10 else decimals.divide(flat, base)
+            _features(slots, base, out[:, place::step])
         return out.reshape(-1, *self.shape)
 
     def decode_digits(self, features: npt.NDArray[Any], rule: str = "exact") -> Digits:
@@ -262,12 +261,11 @@ def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,
     Digit by digit, the digits found so far say how far they turn the next phase; what is left is a
     multiple of a tenth of a turn. Every phase may be off by up to a twentieth of a turn.
     """
-    base, steps = bases[-1], width + (bases[-1] < 10)
-    slots = memory.empty(len(features) * steps, np.uint8)
-    stride = _Stride(steps, len(bases) - 1, len(bases), features.shape[1])
-    _inverse(np.ascontiguousarray(features).reshape(-1), base, stride, slots)
-    digits = slots.reshape(-1, steps)
-    return digits if base == 10 else decimals.multiply(digits, base)
+    base = bases[-1]
+    steps = width + (base < 10)
+    slots = memory.empty(len(features) * steps, np.uint8).reshape(-1, steps)
+    _inverse(features[:, len(bases) - 1 :: len(bases)], base, slots)
+    return slots if base == 10 else decimals.multiply(slots, base)
 
 
 def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
@@ -289,62 +287,33 @@ _COSINES[[_TABLE // 4, 3 * _TABLE // 4]] = 0.0  # as 2π is not exact
 _SINES[[_TABLE // 2, _TABLE]] = 0.0
 
 
-class _Turns(NamedTuple):
-    """Cosine and sine of every thousandth of a turn."""
-
-    cosines: npt.NDArray[np.float64]
-    sines: npt.NDArray[np.float64]
-
-
-_TURNS = _Turns(_COSINES, _SINES)
-
-
-class _Stride(NamedTuple):
-    """Where the features of one base stand: slot k < ``width`` of a row has feature ``first + k *
-    step`` of the row's ``features``.
-    """
-
-    width: int
-    first: int
-    step: int
-    features: int
-
-
 @allocating_kernel
-def _features(slots, base, stride, turns, out):  # type: ignore[no-untyped-def]
-    """Return cosine and sine of every slot's phase."""
-    radix, width = float(base), stride.width
-    for i in range(slots.size // width):
+def _features(slots, base, out):  # type: ignore[no-untyped-def]
+    """Write cosine and sine of every slot's phase, uint8[n, k], to ``out``, float32[n, k, 2]."""
+    for i in range(slots.shape[0]):
         # in [0, 1): correct to some units in the last place of a double, as each error is divided
         # by ten with the digits
-        turn = 0.0
-        to = 2 * (i * stride.features + stride.first)
-        for k in range(i * width, (i + 1) * width):
-            turn = (turn + slots[k]) / radix
+        turn, radix = 0.0, float(base)
+        for k in range(slots.shape[1]):
+            turn = (turn + slots[i, k]) / radix
             radix = 10.0
             near = np.int64(turn * _TABLE + 0.5)
             rest = (turn - near / _TABLE) * (2 * math.pi)
             square = rest * rest
             sine = rest * (1 - square * (1 / 6 - square / 120))
             cosine = 1 - square * (0.5 - square / 24)
-            out[to] = turns.cosines[near] * cosine - turns.sines[near] * sine
-            out[to + 1] = turns.sines[near] * cosine + turns.cosines[near] * sine
-            to += 2 * stride.step
-        radix = float(base)
+            out[i, k, 0] = _COSINES[near] * cosine - _SINES[near] * sine
+            out[i, k, 1] = _SINES[near] * cosine + _COSINES[near] * sine
 
 
 @allocating_kernel
-def _inverse(features, base, stride, out):  # type: ignore[no-untyped-def]
+def _inverse(features, base, out):  # type: ignore[no-untyped-def]
     """Decode slot by slot: the inverse of :func:`_features`."""
-    width = stride.width
-    for i in range(out.size // width):
-        below = 0.0
-        radix = base
-        at = 2 * (i * stride.features + stride.first)
-        for k in range(i * width, (i + 1) * width):
-            turn = math.atan2(features[at + 1], features[at]) / (2 * math.pi)
+    for i in range(out.shape[0]):
+        below, radix = 0.0, base
+        for k in range(out.shape[1]):
+            turn = math.atan2(features[i, k, 1], features[i, k, 0]) / (2 * math.pi)
             slot = np.int64(math.floor(turn * radix - below + 0.5)) % radix
-            out[k] = slot
+            out[i, k] = slot
             below = (below + slot) / radix
             radix = 10
-            at += 2 * stride.step

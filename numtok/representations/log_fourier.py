@@ -59,11 +59,9 @@ class LogFourier(SingleToken):
 
     n_frequencies: int = 8
     overflow: str = "text"
-    name: ClassVar[str] = "logfourier"
-    declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
-    )
-    positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
+    name = "logfourier"
+    declared = (Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),)
+    positional = ("n_frequencies",)
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n_frequencies": (2, MOST_FREQUENCIES)}
 
     @property

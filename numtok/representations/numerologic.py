@@ -1,8 +1,8 @@
 """NumeroLogic: each number with the count of its digits in front, then digit by digit.
 
-In: n numbers. Out: between ``[NUM]`` and ``[/NUM]``, how many digits stand before the point, if there
-    is a point a point and how many stand behind it, a colon, and the characters of the number as
-    written, one token each. Inverse: what stands behind the last colon. Exact for every decimal, as
+In: n numbers. Out: between ``[NUM]`` and ``[/NUM]``, how many digits stand before the point, if
+    there is a point a point and how many stand behind it, a colon, and the characters of the number
+    as written, one token each. Inverse: what stands behind the last colon. Exact for every decimal, as
     written. NumeroLogic (Schwartz et al. 2024), as its code writes it: ``{2:71}*{2:63}``,
     ``sin({1.1:0.5})`` (EliSchwartz/NumeroLogic, ``train.py``), with ``[NUM]`` and ``[/NUM]`` for
     the braces.
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -55,9 +54,9 @@ class NumeroLogic(SpelledOut):
         ['2', ':', '7', '1']
     """
 
-    name: ClassVar[str] = "numerologic"
+    name = "numerologic"
     order = "msd"
-    alphabet: ClassVar[tuple[str, ...]] = (*digit_symbols.alphabet(1), ":")
+    alphabet = (*digit_symbols.alphabet(1), ":")
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)
@@ -84,7 +83,7 @@ class NumeroLogic(SpelledOut):
         return digit_symbols.from_symbols(behind, memory.offsets_of(offsets[1:] - start))
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        """Return the automaton of counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
+        """Return the automaton of counts up to :data:`MOST_WRITTEN`, and then so many digits."""
         return _continuation(grammar)
 
 

@@ -76,16 +76,14 @@ class PlaceValue(AsWritten):
     max_offset: int = 0
     seed: int = 0
     brackets: bool = True
-    name: ClassVar[str] = "place"
+    name = "place"
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "lsd": {"order": "lsd"},
         **AsWritten.bare,
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"order": "lsd"},)
-    alphabet: ClassVar[tuple[str, ...]] = digit_symbols.alphabet(1)
-    declared: ClassVar[tuple[Column, ...]] = (
-        Column("place_value", pa.int16(), np.int64, per="token"),
-    )
+    alphabet = digit_symbols.alphabet(1)
+    declared = (Column("place_value", pa.int16(), np.int64, per="token"),)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"order": ("msd", "lsd")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {
         "max_offset": (0, LIMIT - 1),

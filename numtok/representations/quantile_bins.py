@@ -1,5 +1,5 @@
-"""Quantile bins: one ``[NUM]`` per number, shown by its place among the quantiles of a corpus, which
-``numtok encode`` fits.
+"""Quantile bins: one ``[NUM]`` per number, shown by its place among the quantiles of a corpus,
+which ``numtok encode`` fits.
 
 In: n numbers, and m + 1 edges e_0 < … < e_m. Out, for x in bin k, e_k <= x < e_(k+1):
 
@@ -61,12 +61,12 @@ class QuantileBins(SingleToken):
     soft: bool = False
     edges: tuple[float, ...] = ()
     overflow: str = "text"
-    name: ClassVar[str] = "quantile_bins"
-    declared: ClassVar[tuple[Column, ...]] = (
+    name = "quantile_bins"
+    declared = (
         Column("number_quantile_bin", pa.int16(), np.int64, encoding="split"),
         Column("number_quantile", pa.float32(), np.float32, encoding="split"),
     )
-    positional: ClassVar[tuple[str, ...]] = ("n",)
+    positional = ("n",)
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n": (1, MAX_BINS)}
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"soft": {"soft": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"soft": True},)

@@ -7,7 +7,6 @@ In: n numbers. Out: nothing but their places: ``number_index`` points at the tok
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,8 +27,8 @@ class Subword(Representation):
         '2 km'
     """
 
-    name: ClassVar[str] = "subword"
-    stays_text: ClassVar[bool] = True
+    name = "subword"
+    stays_text = True
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)

@@ -73,12 +73,10 @@ class XVal(SingleToken):
     clip: float | None = None
     log: bool = False
     overflow: str = "text"
-    name: ClassVar[str] = "xval"
-    declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),
-    )
-    later: ClassVar[tuple[str, ...]] = ("log",)
-    has_scale: ClassVar[bool] = True
+    name = "xval"
+    declared = (Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),)
+    later = ("log",)
+    has_scale = True
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"log": {"log": True}}
 
     def __post_init__(self) -> None:
@@ -165,17 +163,13 @@ class XVal(SingleToken):
         largest = TARGET / self.scale
         return min(math.expm1(min(largest * LN10, 709.7)), LARGEST) if self.log else largest
 
-    def _logarithms(self, values: Floats) -> Floats:
-        """Return sign · log10(1 + abs), float64[n]."""
-        return np.asarray(np.copysign(np.log1p(np.abs(values)) / LN10, values))
-
     def _scaled(self, numbers: Numbers) -> npt.NDArray[np.float32]:
         """Return float32[n], not clipped; at scale 1 rounded once, from the decimal."""
         if self.scale == 1.0 and not self.log:
             return numbers.to_float32()
         values = numbers.to_float64()
         if self.log:
-            values = self._logarithms(values)
+            values = np.copysign(np.log1p(np.abs(values)) / LN10, values)
         with np.errstate(over="ignore", under="ignore"):
             return (values * self.scale).astype(np.float32)
 
@@ -193,9 +187,8 @@ class XVal(SingleToken):
             return finite(scaled, numbers)
         # Too large a value is clipped, whatever the overflow policy, unless no column would hold
         # it: number_value must give it back.
-        return finite(np.clip(scaled, -self.clip, self.clip), numbers) & np.isfinite(
-            numbers.to_float64()
-        )
+        held = finite(np.clip(scaled, -self.clip, self.clip), numbers)
+        return held & np.isfinite(numbers.to_float64())
 
     def clipped(self, numbers: Numbers) -> Mask:
         beyond = super().clipped(numbers)
@@ -241,8 +234,8 @@ class XVal(SingleToken):
         return numbers_from_floats(values, self.name) if self.log else self._rounded(values)
 
     def _rounded(self, values: Floats) -> Numbers:
-        """Return the floats as the shortest decimals of float32, which is their precision. Values that
-        the scale brings into the range of float32 may themselves lie beyond it, or among its
+        """Return the floats as the shortest decimals of float32, which is their precision. Values
+        that the scale brings into the range of float32 may themselves lie beyond it, or among its
         subnormals, which have fewer digits.
         """
         with np.errstate(over="ignore", under="ignore"):

@@ -1,7 +1,6 @@
 """Marks and copies of bytes many at a time are those of a loop over single bytes."""
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,21 +21,13 @@ blocks = st.binary(min_size=BLOCK + 9, max_size=BLOCK + 9).map(
 
 @given(st.binary(max_size=300), st.lists(bounds, min_size=1, max_size=3))
 @example(b"7" * 128, [[0x30, 0x39]])
+@example(bytes(range(251)) * 17 + b"7", [[0x30, 0x39]])  # more than a chunk
 def test_which_bytes_are_marked(data, ranges):
     marks = marks_of(np.frombuffer(data, np.uint8), byte_ranges(*map(tuple, ranges)))
     expected = [any(low <= byte <= high for low, high in ranges) for byte in data]
     bits = np.unpackbits(marks.view(np.uint8), bitorder="little")
     assert len(marks) == len(data) // 64 + 2
     assert bits.tolist() == expected + [False] * (len(bits) - len(data))
-
-
-@pytest.mark.parametrize("size", [4095, 4096, 4097, 8192, 10_000])
-def test_marks_of_more_than_a_chunk(size):
-    text = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8)
-    bits = np.unpackbits(
-        marks_of(text, byte_ranges((0x30, 0x39))).view(np.uint8), bitorder="little"
-    )
-    assert np.array_equal(np.flatnonzero(bits), np.flatnonzero((text >= 0x30) & (text <= 0x39)))
 
 
 @given(text=blocks, at=st.integers(0, 9).map(np.uint64), to=st.integers(0, 9).map(np.uint64))

@@ -1,4 +1,4 @@
-"""Check what the scanner, grammars and ``Numbers`` refuse, and where in the texts they say it is."""
+"""Check what the scanner, grammars and ``Numbers`` refuse, and where they say it is."""
 
 import math
 from decimal import Decimal
@@ -38,30 +38,8 @@ OUTSIDE = [
 OUTSIDE += [pa.chunked_array([one] * 2) for one in OUTSIDE] + [
     pa.DictionaryArray.from_arrays(pa.array([0, 1]), one) for one in OUTSIDE
 ]
-LITERALS = [
-    "",
-    " 1",
-    "1 ",
-    "1 2",
-    *[
-        "x",
-        "1,23",
-        "1.2.3",
-        "nan",
-        "inf",
-        "-",
-        ".",
-        "1.",
-        "$5",
-        "5kg",
-        "--5",
-        "0x1F",
-        "e5",
-        "1e",
-        "½",
-        "12:30",
-    ],
-]
+NO_NUMBERS = "x 1,23 1.2.3 nan inf - . 1. $5 5kg --5 0x1F e5 1e ½ 12:30"
+LITERALS = ["", " 1", "1 ", "1 2", *NO_NUMBERS.split()]
 NOT_FINITE = [None, math.nan, math.inf, Decimal("NaN"), Decimal("Infinity"), "two"]
 LARGEST = 10**17 - 1  # the largest exponent that the grammar reads
 
@@ -102,9 +80,9 @@ ERRORS = {
         ),
         *((lambda texts=texts: scan(texts), "damaged") for texts in OUTSIDE),
         *(
-            (lambda one=one, row=row, form=form: Numbers.parse(form(["1"] * row + [one, "2"])),
-             f"row {row}: …{one!r}… is not one finite decimal number")
-            for one in LITERALS for row in range(3) for form in (list, pa.array)
+            (lambda one=one: Numbers.parse(["1", one, "2"]),
+             f"row 1: …{one!r}… is not one finite decimal number")
+            for one in LITERALS
         ),
         *(
             (lambda given=given: Numbers.parse(given), "row 1: ")

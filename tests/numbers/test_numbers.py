@@ -13,6 +13,7 @@ import pytest
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scanned import rows_of
 
 import numtok
 from numtok import Numbers
@@ -70,9 +71,7 @@ def check(literals):
         bool(np.isfinite(single)) and bool(single or not value)
         for single, value in zip(singles, decimals, strict=True)
     ]
-    # before anything else was asked too
-    for same in (numbers, numbers.select(np.arange(len(numbers))), Numbers.parse(literals)):
-        assert same.fit_float32().tolist() == held
+    assert numbers.fit_float32().tolist() == held
     formatted = numbers.format()
     formatted.validate(full=True)
     assert formatted.to_pylist() == [canonical(value) for value in decimals]
@@ -92,6 +91,7 @@ HARD_TEXT = """
 700114000000000000014 700113999999999999999 -70011400000000000000000000001e-8 18446744073709551615
 18446744073709551616 99999999999999999999 100000000000000000000 1e20 1e21 123e19 123e18 0.000001
 0.0000001 0.00000012 0.0000010 0.00000100 12e-7 -0.00000012 1e400 -1e400 1e-400 -1e-400
+.5 +0.50 -007.10 2.e+3 1.50e1 0.00000120 0.000000120 1234567890123456789012345 -0.00 0e-9
 1e99999999999999 1e-99999999999999 31415926535897932384626433832795028841971693993751058209749445
 0.271828182845904523536028747135266249775724709369995957496696
 # float64: the largest, the boundary to infinity, the smallest normal, subnormals, half of the
@@ -122,7 +122,7 @@ def test_hard_cases_together_and_alone():
 
 
 def beside(value):
-    """An exact decimal and two that differ from it far behind the last digit that any float holds."""
+    """An exact decimal and two that differ from it far behind the last digit of any float."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     minus, whole = "-" if sign else "", int("".join(map(str, digits)))
@@ -288,25 +288,6 @@ def test_the_decimal_context_does_not_matter():
     assert values == [Decimal("123456789.123456789"), Decimal("1e99999")]
 
 
-# ---- format
-
-
-FORMATS = [
-    (".5", "0.5"), ("+0.50", "0.50"), ("007", "7"), ("-007.10", "-7.10"),
-    ("1,234,567.89", "1234567.89"), ("٤٢", "42"), ("−5", "-5"), ("2.e+3", "2000"),
-    ("1e5", "100000"), ("1.50e1", "15.0"), ("1e20", "100000000000000000000"), ("1e21", "1e+21"),
-    ("123e19", "1.23e+21"), ("1234567890123456789012345", "1234567890123456789012345"),
-    ("1e-6", "0.000001"), ("1e-7", "1e-7"), ("0.00000120", "0.00000120"),
-    ("0.000000120", "1.20e-7"), ("0", "0"), ("-0", "-0"), ("000", "0"), ("0e5", "0"),
-    ("-0.00", "-0.00"), ("0e-9", "0e-9"), ("-12.5e-3", "-0.0125"),
-]  # fmt: skip
-
-
-def test_format():
-    literals, expected = zip(*FORMATS, strict=True)
-    assert Numbers.parse(literals).format().to_pylist() == [*expected]
-
-
 # ---- zero
 
 
@@ -321,12 +302,7 @@ def test_zero_minus_zero_and_nothing_are_different():
     assert numtok.scan([]).per_document().tolist() == [0]
 
 
-# ---- select, per_document, text
-
-
-def columns(numbers):
-    places = numbers.document.tolist(), numbers.start.tolist()
-    return [*zip(*places, numbers.text().to_pylist(), map(str, numbers.to_decimal()), strict=True)]
+# ---- select
 
 
 @pytest.mark.thorough
@@ -336,23 +312,20 @@ def test_select_equals_a_loop(given_literals, data):
     """With floats that were made before, and with floats made after."""
     numbers = Numbers.parse(given_literals)
     which = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=20))
-    chosen, everything = numbers.select(np.array(which, np.int64)), columns(numbers)
-    assert columns(chosen) == [everything[i] for i in which]
-    floats = [numbers.to_float64(), numbers.to_float32(), numbers.fit_float32()]
+    chosen, everything = numbers.select(np.array(which, np.int64)), rows_of(numbers)
+    assert rows_of(chosen) == [everything[i] for i in which]
     for one in (chosen, numbers.select(np.array(which, np.int64))):
         assert [column.dtype for column in one.decimals] == [c.dtype for c in numbers.decimals]
-        for given_floats, same in zip(
-            floats, (one.to_float64(), one.to_float32(), one.fit_float32()), strict=True
-        ):
-            assert same.tobytes() == given_floats[which].tobytes() and not same.flags.writeable
+        for name in ("to_float64", "to_float32", "fit_float32"):
+            known, same = getattr(numbers, name)(), getattr(one, name)()
+            assert same.tobytes() == known[which].tobytes() and not same.flags.writeable
 
 
 # ---- parse
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
-def test_parse_takes_arrow_arrays(kind):
-    array = pa.array(["9", "1,000", "-2.5", "7e3"], kind)
+def test_parse_takes_arrow_arrays():
+    array = pa.array(["9", "1,000", "-2.5", "7e3"])
     expected = ["9", "1000", "-2.5", "7E+3"]
     assert [str(value) for value in Numbers.parse(array).to_decimal()] == expected
     assert [str(value) for value in Numbers.parse(array[1:3]).to_decimal()] == ["1000", "-2.5"]

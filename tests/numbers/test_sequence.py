@@ -5,8 +5,6 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import numtok
 from numtok import Number, Numbers, scan
@@ -31,21 +29,8 @@ def test_some_numbers_by_slice_by_places_and_by_mask():
     numbers, mask = scan(TEXTS), np.arange(7) % 2 == 1
     for which in (slice(1, None, 2), [1, 3, 5], np.array([1, 3, 5]), np.array([1, 3, -2]), mask):
         assert numbers[which].text().to_pylist() == ["22", "−5", "01"]
+    assert numbers.leave_out(~mask) == numbers[mask]
     assert isinstance(numbers[:0], Numbers) and len(numbers[:0]) == 0 and list(numbers[:0]) == []
-
-
-@given(st.lists(st.booleans(), max_size=40), st.booleans())
-def test_some_left_out_in_place_are_the_others_selected(mask, with_floats):
-    texts, left_out = [f"{k} and 1e{9 * k}" for k in range(20)], np.zeros(40, np.bool_)
-    left_out[: len(mask)] = mask
-    numbers, same = scan(texts), scan(texts)
-    if with_floats:
-        numbers.to_float64(), same.to_float64()
-    expected, found = numbers.select(~left_out), same.leave_out(left_out)
-    assert found == expected
-    for name in ("to_float64", "to_float32", "fit_float32"):
-        values = getattr(found, name)()
-        assert np.array_equal(values, getattr(expected, name)()) and not values.flags.writeable
 
 
 def test_equal_are_the_same_numbers_written_alike_at_the_same_places():

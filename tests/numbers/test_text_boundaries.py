@@ -1,8 +1,8 @@
-"""Check what may stand beside numbers: whatever text the rules let stand there, the numbers are read."""
+"""Check what may stand beside numbers: whatever text the rules let stand, numbers are read."""
 
 import numpy as np
-import pytest
-from hypothesis import example, given
+from effort import examples
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok import Grammar, extract
@@ -24,20 +24,8 @@ GRAMMARS = {
 }
 TEXTS = ["kg", "e-", "5.", "12", "x5", " 7", "x", "exe", ".5", "--", "..", "\u2212", "\u2019"]
 TEXTS += [*"aeEx.,-+)( 5;:'_0%é年٣\u00a0", "e-.", "xx", "0x"]
-TEXTS += [
-    *"\\$£½⅐٫٬dDuUTm",
-    r"\pm",
-    r"\times",
-    r"\xe",
-    r"\u",
-    "\\a",
-    "m2",
-    "US",
-    "$US",
-    "USD",
-    "CANN",
-]
-TEXTS += ["D+", "T10:", "2019-09-01T", "Rs", "½½", "de", "lé", "AbC", "ABC", "ABe"]
+WORDS = r"\pm \times \xe \u \a m2 US $US USD CANN D+ T10: 2019-09-01T Rs ½½ de lé AbC ABC ABe"
+TEXTS += [*"\\$£½⅐٫٬dDuUTm", *WORDS.split()]
 NUMBERS_HERE = ["digit", "mark", "sign"]
 
 
@@ -55,16 +43,17 @@ def numbers(grammar):
     return found
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
+@settings(max_examples=examples(300, thorough=4000))
 @given(
-    pieces=st.lists(st.sampled_from([*NUMBERS_HERE * 10, *TEXTS]), max_size=10),
-    which=st.integers(0, 3),
+    st.sampled_from(sorted(GRAMMARS)),
+    st.lists(st.sampled_from([*NUMBERS_HERE * 10, *TEXTS]), max_size=10),
+    st.integers(0, 3),
 )
-@example(["digit", "x", "digit", ".", "5"], 0)
-@example(["-", "digit", "e-", "digit", "kg", "12"], 1)
-@example([".", "digit", ".", "e-", "digit", ",", "5"], 2)
-@example([r"\pm", "mark", " ", "$US", "digit", "½", "5.", "½", "digit"], 0)
-@example([".", "mark", "(", ".", "sign", "(", "a", "-", "sign", "12", " 7", "digit"], 0)
+@example("prose", ["digit", "x", "digit", ".", "5"], 0)
+@example("prose", ["-", "digit", "e-", "digit", "kg", "12"], 1)
+@example("european", [".", "digit", ".", "e-", "digit", ",", "5"], 2)
+@example("prose", [r"\pm", "mark", " ", "$US", "digit", "½", "5.", "½", "digit"], 0)
+@example("prose", [".", "mark", "(", ".", "sign", "(", "a", "-", "sign", "12", " 7", "digit"], 0)
 def test_numbers_beside_text_are_read(name, pieces, which):
     grammar = GRAMMARS[name]
     some, begins, found = numbers(grammar), may_begin(grammar)._asdict(), around(grammar, TEXTS)
@@ -89,24 +78,6 @@ def test_signs_and_marks_that_are_not_of_the_number_may_stand_before_it():
     assert may_begin(Grammar(), carries_sign=False).digit[sign]
     assert may_begin(Grammar(signs=False)).digit[sign]
     assert may_begin(Grammar(leading_dot=False)).digit[point]
-
-
-@pytest.mark.parametrize(
-    ("before", "digit", "mark", "sign"),
-    [
-        (".", False, False, False),
-        ("Dog.", True, False, False),
-        ("E-", True, True, False),
-        ("(5)", True, True, False),
-        (r"\pm", True, True, False),
-        ("$US", True, True, False),
-        ("Dog", False, False, False),
-        ("is ", True, True, True),
-    ],
-)
-def test_what_a_number_may_begin_with_hangs_on_the_text_before_it(before, digit, mark, sign):
-    state = around(Grammar(), [before]).after[OTHER_TEXT, 0]
-    assert [one[state] for one in may_begin(Grammar())] == [digit, mark, sign]
 
 
 def test_beside_a_users_pattern_everything_may_stand():

@@ -5,7 +5,6 @@ two; each grammar against the oracle.
 import dataclasses
 import html
 import itertools
-import random
 from decimal import Decimal
 
 import pytest
@@ -55,15 +54,12 @@ def test_equals_oracle_with_all_options(texts, grammar):
 
 
 @pytest.mark.parametrize("name", WORLD)
-def test_equals_oracle_on_random_text(name):
-    """Less clever than Hypothesis, but thousands of texts; one row, so that most are read away from
-    the end of the buffer.
-    """
-    dice, grammar = random.Random(7), WORLD[name]
-    texts = ["".join(dice.choices(HOSTILE, k=dice.randrange(30))) for _ in range(examples(300))]
+def test_equals_oracle_with_every_mark_beside_digits(name):
+    """In one row too, so that most are read away from the end of the buffer."""
+    grammar = WORLD[name]
     before, after = ["", " ", "5 ", "é ", "a", "."], ["", "x", "5", "567", "é", " "]
     digits = ["1", "12 345", "1.234", "1,23,456", "2019", "1’234"]
-    texts += map("".join, itertools.product(before, digits, [*" .,'’", "\u00a0"], after))
+    texts = [*map("".join, itertools.product(before, digits, [*" .,'’", "\u00a0"], after))]
     for rows in (texts, ["\n".join(texts)]):
         found, expected = rows_of(numtok.scan(rows, grammar)), rows_of_oracle(rows, grammar)
         assert found == expected, sorted(set(found) ^ set(expected))[:6]

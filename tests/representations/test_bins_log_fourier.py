@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spelling import column_values
 
 from numtok import Numbers
 from numtok.representations import ExponentBins, LogFourier, QuantileBins
@@ -33,19 +34,9 @@ EDGES = (-3.0, 2.75, 1000.0)
     ],
 )
 def test_what_is_beyond_all_bins_becomes_their_edge(bins, literals, held):
-    """So a number that a head predicts beyond the last edge is not written as a smaller one than that."""
+    """So a number that a head predicts beyond the last edge is not written as a smaller one."""
     found = bins.clip_to_representable(Numbers.parse(literals)).to_decimal()
     assert found == [*map(Decimal, held.split())]
-
-
-def bins_of(bins, literals):
-    return list(bins.encode(Numbers.parse(literals))["number_bin"].to_pylist())
-
-
-def features_of(fourier, literals):
-    return np.asarray(
-        fourier.encode(Numbers.parse(literals))["number_log_fourier"].to_numpy_ndarray()
-    )
 
 
 def decoded(representation, literals):
@@ -98,7 +89,7 @@ def test_bins_are_half_open_and_high_is_in_the_last():
     bins = ExponentBins(2, 1.0, 100.0)
     assert bins.edges.tolist() == [1.0, 10.0, 100.0]
     literals = ["0", "-0.00", "1", "9.99", "10", "10.0000000000000000000001", "100", "-100"]
-    assert bins_of(bins, literals) == [0, 0, 1, 1, 2, 2, 2, 2]
+    assert column_values(bins, literals) == [0, 0, 1, 1, 2, 2, 2, 2]
     assert decoded(bins, ["0"]) == [0] and not bins.carries_sign
     np.testing.assert_allclose(bins.centres, [0, 10**0.5, 10**1.5])
     default, exact = ExponentBins(), Context(prec=30)
@@ -141,7 +132,7 @@ def test_log_fourier_is_exact_for_seven_digits(frequencies):
 def test_log_fourier_features_are_the_definition():
     fourier = LogFourier(4)
     np.testing.assert_allclose(fourier.periods, [1000, 100, 10, 1])
-    features = features_of(fourier, ["-200", "0.001", "0", "-0"])
+    features = column_values(fourier, ["-200", "0.001", "0", "-0"])
     for found, magnitude, sign in ((features[0], 200, -1), (features[1], 0.001, 1)):
         turns = np.log10(magnitude) / fourier.periods * 2 * np.pi
         expected = [[sign, 0], *zip(np.cos(turns), np.sin(turns), strict=True)]
@@ -153,10 +144,7 @@ def test_log_fourier_features_are_the_definition():
 def test_log_fourier_through_float16():
     fourier, mantissas = LogFourier(8), (1, -2.5, 9.99, 3.14159)
     literals = [f"{one}e{power}" for one in mantissas for power in range(-400, 400, 7)]
-    narrow = features_of(fourier, literals).astype(np.float16).astype(np.float32)
-    got = fourier.decode({"number_log_fourier": tensors(narrow)}).to_decimal()
+    narrow = column_values(fourier, literals).astype(np.float16).astype(np.float32)
+    column = pa.FixedShapeTensorArray.from_numpy_ndarray(narrow)
+    got = fourier.decode({"number_log_fourier": column}).to_decimal()
     assert max(map(relative_error, got, literals)) < 1e-3
-
-
-def tensors(features):
-    return pa.FixedShapeTensorArray.from_numpy_ndarray(features)

@@ -1,4 +1,4 @@
-"""Every representation holds to what the others do, by the kit that is there for everybody's own."""
+"""Every representation holds to what the others do, by the kit that users have for theirs."""
 
 from dataclasses import dataclass
 
@@ -24,9 +24,9 @@ from numtok.representations import (
 from numtok.testing import check_representation
 
 NAMES = (
-    "xval xval:log bits bits:64 fone:6,4 fone:0,5 fone:30,30 place digits:1 digits:3 digits:3,left"
-    " digits:1,bare digits:3,bare digits:2,left,places,bare place:bare numerologic p10 p10:18 p1000 b1999 fp15 exponent_bins logfourier:4 subword float_digits"
-    " float_digits:2,8,24 float_digits:10,3,18"
+    "xval xval:log bits bits:64 fone:6,4 fone:30,30 place place:bare digits:1 digits:3 digits:1,bare"
+    " digits:3,bare digits:2,left,places,bare numerologic p10 p1000 b1999 fp15 exponent_bins"
+    " logfourier:4 subword float_digits float_digits:2,8,24"
 )
 EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
 KINDS = [
@@ -38,16 +38,13 @@ KINDS = [
     PlaceValue("clip", "lsd", 50, 2**63 - 1),
     PlaceValue("clip", "msd", 50, 3, brackets=False),
     P10(digits=2, decades=(-3, 3), form="decimal", overflow="error"),
-    P10(1, (-2, 3), "decimal"),
     P1000(2, (5, 9), "decimal"),
     FP15(2, (-3, 2)),
     ExponentBins(50, 1.0, 1e9, "clip"),
     FloatDigits(16, 2, 8, "clip"),
-    FloatDigits(3, 1, 1, "error"),
     QuantileBins(5, edges=EDGES),
     QuantileBins(5, True, EDGES),
     QuantileBins(2, True, (-8e307, 1e-300, 8e307), "clip"),
-    QuantileBins(9, edges=(0.5, 2.0), overflow="error"),
 ]
 
 

@@ -1,5 +1,5 @@
-"""Check what may follow what in spelled-out numbers, beyond what the kit says of each: numbers as they are
-written, and other grammars.
+"""Check what may follow what in spelled-out numbers, beyond what the kit says of each: numbers as
+they are written, and other grammars.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Grammar
 from numtok.numbers.to_text import in_marks_of
-from numtok.representations import Digits, PlaceValue
+from numtok.representations import PlaceValue
 from numtok.testing import accepts, check_continuation
 
 GRAMMARS = {
@@ -59,30 +59,7 @@ def test_what_passes_is_what_the_scanner_reads(grammar, characters, longest):
         assert passing == numbers
 
 
-@pytest.mark.parametrize("grammar", [one for one in GRAMMARS if one != "swiss"])
-@given(data=st.data())
-@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(sorted(GRAMMARS)), st.data())
 def test_what_passes_is_one_number_and_encodes_to_the_same(grammar, data):
     check_continuation(PlaceValue(), GRAMMARS[grammar], data)
-
-
-@pytest.mark.parametrize(
-    ("digits", "good", "bad"),
-    [
-        (
-            Digits(),
-            ["1 234 567", "12", "1 , 234 . 567 8", ". 123 4", "1 e - 123"],
-            ["1 23", "123 4", "1 , 23", ". 1 234", "1 . e 12 3"],
-        ),
-        (Digits(2), ["1 23 45", "1 , 2 34", ". 12 3"], ["12 3", "1 , 23 4", "1 , 23", ". 1 23"]),
-        (Digits(2, "left"), ["12 34 5", "1 , 23 4", "1 e 12 3"], ["1 23", "1 , 2 34"]),
-    ],
-)
-def test_groups_are_cut_in_one_way(digits, good, bad):
-    """Digits that would be cut in another way when they are read again do not pass."""
-    rules = digits.continuation(Grammar())
-    for text in (*good, *bad):
-        ids = [digits.alphabet.index(one) for one in text.split()]
-        assert accepts(rules, ids) == (text in good), text
-    single = Digits(1).continuation(Grammar())
-    assert len(single.ends) <= 2 * len(PlaceValue().continuation(Grammar()).ends)

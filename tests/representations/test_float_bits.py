@@ -26,9 +26,9 @@ FIRST_INFINITE = Fraction(2) ** 1024 - Fraction(2) ** 970
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def word(value):
-    """IEEE 754 binary64, big-endian, as one integer."""
-    return int.from_bytes(struct.pack(">d", value), "big")
+def word(value, width=64):
+    """IEEE 754 binary64 or binary32, big-endian, as one integer."""
+    return int.from_bytes(struct.pack(">d" if width == 64 else ">f", value), "big")
 
 
 def rows(representation, *surfaces):
@@ -41,27 +41,11 @@ def rows(representation, *surfaces):
 
 GOLDEN = {
     "-28.5": "1 10000011 11001000000000000000000",
-    "0": "0 00000000 00000000000000000000000",
     "-0": "1 00000000 00000000000000000000000",
-    "1": "0 01111111 00000000000000000000000",
-    "0.1": "0 01111011 10011001100110011001101",
-    "70000": "0 10001111 00010001011100000000000",
-    "2049": "0 10001010 00000000001000000000000",
-    "1e-9": "0 01100001 00010010111000001011111",
     "1e-45": "0 00000000 00000000000000000000001",
-    "3.4028234663852886e38": "0 11111110 11111111111111111111111",
 }
 GOLDEN_WIDE = {
     "-28.5": "1 10000000011 1100100000000000000000000000000000000000000000000000",
-    "0": "0 00000000000 0000000000000000000000000000000000000000000000000000",
-    "-0.0": "1 00000000000 0000000000000000000000000000000000000000000000000000",
-    "1": "0 01111111111 0000000000000000000000000000000000000000000000000000",
-    "0.1": "0 01111111011 1001100110011001100110011001100110011001100110011010",
-    "5e-324": "0 00000000000 0000000000000000000000000000000000000000000000000001",
-    "2.2250738585072014e-308": "0 00000000001 0000000000000000000000000000000000000000000000000000",
-    "1.7976931348623157e308": "0 11111111110 1111111111111111111111111111111111111111111111111111",
-    # no float32 is
-    "16777217": "0 10000010111 0000000000000000000000010000000000000000000000000000",
     # 2**53 + 1, to even
     "9007199254740993": "0 10000110100 0000000000000000000000000000000000000000000000000000",
 }
@@ -100,9 +84,10 @@ def test_every_float_is_exact(one, width, values):
     found = back.to_float32() if width == 32 else back.to_float64()
     assert found.tobytes() == floats.tobytes()
     assert back.to_decimal() == [Decimal(text) for text in texts.to_pylist()]
-    if one in (WIDE, COMPACT):
-        shown = word if one.compact else lambda value: f"{word(value):064b}"
-        assert rows(one, *texts.to_pylist()) == [shown(value) for value in floats.tolist()]
+    if one not in (XVal(), BOTH):
+        words = [word(value, width) for value in floats.tolist()]
+        expected = words if one.compact else [f"{value:0{width}b}" for value in words]
+        assert rows(one, *texts.to_pylist()) == expected
 
 
 # The reciprocal
@@ -133,6 +118,7 @@ def test_what_was_written_before_keeps_its_fingerprint(numbers):
     narrow, wide = (numtok.Tokenizer.from_pretrained(numbers=one) for one in (numbers, WIDE))
     assert narrow.fingerprint == "4c5abb1ce4e3780c" != wide.fingerprint
     assert set(narrow.representations[0].to_dict()) == {"name", "compact", "overflow"}
+    assert "log" not in XVal().to_dict()
     statistics = numtok.Statistics.of_batch(["5"])
     assert {"bits", "bits:64"} <= {one.spec() for one in candidates(statistics)}
 

@@ -1,4 +1,4 @@
-"""FoNE: phases held to rational arithmetic, two decoders, and what the published code gets wrong."""
+"""FoNE: phases held to rational arithmetic, two decoders, and errors of the published code."""
 
 import json
 import math
@@ -9,6 +9,7 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spelling import column_values
 
 from numtok import Grammar, Numbers
 from numtok.numbers.scan import scan
@@ -32,10 +33,6 @@ def published_periods(bases, before, after):
     powers = [10.0**k for k in range(-after, before + 2)]
     periods = {base * power for base in bases for power in powers}
     return sorted(period for period in periods if period <= 10 ** (before + 1) - 1)
-
-
-def features_of(fone, literals):
-    return np.asarray(fone.encode(Numbers.parse(literals))["number_fourier"].to_numpy_ndarray())
 
 
 def bfloat16(values):
@@ -65,7 +62,7 @@ def test_golden_features(shared):
     lines = [json.loads(line) for line in golden]
     fone = FoNE(6, 4)
     assert [float(period) for period in fone.periods] == lines[0]["periods"]
-    got = features_of(fone, [line["number"] for line in lines[1:]])
+    got = column_values(fone, [line["number"] for line in lines[1:]])
     expected = np.array([line["features"] for line in lines[1:]]).reshape(got.shape)
     np.testing.assert_allclose(got, expected, atol=1e-6, rtol=0)
 
@@ -73,10 +70,10 @@ def test_golden_features(shared):
 def test_the_example_of_the_paper():
     turns = np.array([0.7, 0.17, 0.417]) * 2 * np.pi
     expected = np.stack([np.cos(turns), np.sin(turns)], 1)
-    np.testing.assert_allclose(features_of(FoNE(1, 2), ["4.17"])[0], expected, atol=1e-7)
+    np.testing.assert_allclose(column_values(FoNE(1, 2), ["4.17"])[0], expected, atol=1e-7)
     assert FoNE(1, 2).digits(Numbers.parse(["4.17"])).tolist() == [[7, 1, 4]]
     # in the published code a mask of x != 0 erases the features of zero
-    assert features_of(FoNE(3, 2), ["0", "-0.00"]).tolist() == [[[1.0, 0.0]] * 5] * 2
+    assert column_values(FoNE(3, 2), ["0", "-0.00"]).tolist() == [[[1.0, 0.0]] * 5] * 2
 
 
 @pytest.mark.thorough
@@ -97,7 +94,7 @@ def test_features_are_the_definition_with_the_published_periods_and_an_inverse(
     @settings(max_examples=examples(25))
     @given(st.lists(decimals(before, after), min_size=1, max_size=8))
     def check(literals):
-        features = features_of(fone, literals)
+        features = column_values(fone, literals)
         expected = [reference(literal, fone) for literal in literals]
         np.testing.assert_allclose(features, expected, atol=1e-7, rtol=0)
         found = fone.numbers(fone.decode_digits(bfloat16(features))).to_decimal()
@@ -178,11 +175,10 @@ def test_the_sign_stays_in_the_text():
 def test_chunks_are_numbers_of_their_own():
     fone = FoNE(10, 2, chunk=5)
     assert fone.shape == (3, 5, 2)
-    features = features_of(fone, ["1234567890.12"])  # from the right: 89012, 34567, 12
+    features = column_values(fone, ["1234567890.12"])  # from the right: 89012, 34567, 12
     plain = FoNE(5, 0)
-    np.testing.assert_array_equal(features[0], features_of(plain, ["89012", "34567", "12"]))
-    compact = FoNE(10, 2, chunk=5, compact=True)
-    digits = compact.encode(Numbers.parse(["1234567890.12"]))["number_digits"].to_numpy_ndarray()
+    np.testing.assert_array_equal(features[0], column_values(plain, ["89012", "34567", "12"]))
+    digits = column_values(FoNE(10, 2, chunk=5, compact=True), ["1234567890.12"])
     assert digits.tolist() == [[[2, 1, 0, 9, 8], [7, 6, 5, 4, 3], [2, 1, 0, 0, 0]]]
 
     @given(decimals(10, 2), st.sampled_from([(10,), (2, 5, 10), (7,)]), st.booleans())
@@ -192,6 +188,3 @@ def test_chunks_are_numbers_of_their_own():
         assert chunked.decode(chunked.encode(numbers)).to_decimal() == numbers.to_decimal()
 
     check()
-
-
-# ---- Options

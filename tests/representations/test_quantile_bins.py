@@ -1,4 +1,4 @@
-"""QuantileBins: edges and places as rtdl-num-embeddings has them, its bounds, and how it is fitted."""
+"""QuantileBins: edges and places as rtdl-num-embeddings has them, bounds, and fitting."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -7,6 +7,7 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_files import write_texts
+from spelling import column_values
 
 import numtok
 from numtok import FoNE, Numbers, QuantileBins
@@ -21,16 +22,11 @@ EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
 PLACES = {-3.0: 0, -1.5: 0.5, 0.0: 1, 1.0: 1.7142857, 3.3: 2.95, 8.0: 4.0016278, 50.0: 4.4574064, 100.0: 5}  # fmt: skip
 
 
-def places_of(bins, literals):
-    (column,) = bins.encode(Numbers.parse(literals)).values()
-    return list(column.to_pylist())
-
-
 def test_edges_and_places_are_those_of_rtdl_num_embeddings():
     """Version 0.0.12; it computes the quantiles' steps in float32."""
     bins = QuantileBins.fit(Numbers.parse(VALUES), 5, soft=True)
     assert bins.edges == pytest.approx(EDGES, abs=1e-6)
-    assert places_of(bins, [repr(one) for one in PLACES]) == pytest.approx(
+    assert column_values(bins, [repr(one) for one in PLACES]) == pytest.approx(
         list(PLACES.values()), abs=1e-6
     )
     assert len(QuantileBins.fit(Numbers.parse(["0"] * 90 + ["1", "2"]), 50).edges) < 10
@@ -40,7 +36,7 @@ def test_bins_are_half_open_and_end_at_both_edges():
     bins = QuantileBins(5, edges=EDGES)
     inside = ["-3", "-0.01", "-0", "0", "7.8499", "7.85", "100"]
     assert bins.fits(Numbers.parse(inside)).all()
-    assert places_of(bins, inside) == [0, 0, 1, 1, 3, 4, 4]
+    assert column_values(bins, inside) == [0, 0, 1, 1, 3, 4, 4]
 
 
 @pytest.mark.thorough
@@ -78,7 +74,7 @@ def test_encode_fits_the_edges(output, tmp_path):
     assert summary.fit is not None and summary.fit.xval is not None
     assert (summary.fit.numbers, summary.left_as_text) == (12, {})
     table = pq.read_table(next(out.glob("*.parquet")) if out.is_dir() else out)
-    assert [row[0] for row in table["number_quantile"].to_pylist()] == places_of(bins, VALUES)
+    assert [row[0] for row in table["number_quantile"].to_pylist()] == column_values(bins, VALUES)
     again = tokenizer_of(out).encode_batch(["v 3.4 kg", "v 1e9 kg"])
     assert again["number_quantile"].to_pylist() == [[pytest.approx(3)], []]
 

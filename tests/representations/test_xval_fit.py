@@ -42,6 +42,48 @@ def test_fit_keeps_all_where_it_can():
     assert xval.decode(columns).to_float64().tolist() == pytest.approx([1, -200, 0, 50], rel=1e-7)
 
 
+def test_scale():
+    numbers, xval = Numbers.parse(["250", "-0", "0.5", "1e38"]), XVal(scale=0.01)
+    scaled = xval.encode(numbers)["number_scaled"]
+    assert scaled.to_pylist() == [2.5, -0.0, np.float32(0.005), np.float32(1e36)]
+    back = xval.decode({"number_scaled": scaled})
+    assert back.format().to_pylist() == ["250", "-0", "0.5", "1e+38"]
+    for scale, literal, fits in [
+        (1e-10, "1e40", True),
+        (1e-10, "1e-40", False),
+        (1e-10, "1e300", False),
+        (1e-10, "0", True),
+        (1e10, "1e35", False),
+        (1e10, "1e-50", True),
+        (1e10, "-1e20", True),
+    ]:
+        assert XVal(scale=scale).fits(Numbers.parse([literal])).tolist() == [fits]
+
+
+@pytest.mark.parametrize(
+    ("scale", "literal"),
+    [(1e30, "1.5e-45"), (1e30, "-2e-60"), (1e-30, "1e60"), (8.6269e-299, "1.7976931348623157e308")],
+)
+def test_decodes_numbers_that_float32_holds_only_when_they_are_scaled(scale, literal):
+    numbers, xval = Numbers.parse([literal]), XVal(scale=scale)
+    (back,) = xval.decode(xval.encode(numbers)).to_decimal()
+    assert abs(back / Decimal(literal) - 1) < Decimal("2e-7")
+
+
+def test_clip():
+    numbers = Numbers.parse(["5", "5.0001", "-7", "-5", "0", "1e400", "-1e400", "1e-60"])
+    clipping, kept = XVal(clip=5.0, overflow="clip"), XVal(clip=5.0)
+    assert clipping.encode(numbers)["number_scaled"].to_pylist()[:7] == [5, 5, -5, -5, 0, 5, -5]
+    assert clipping.clipped(numbers).tolist() == [False, True, True, False, False, True, True, True]
+    # A value beyond the clip is clipped, as the paper has it; one beyond float64, which no column
+    # would hold, follows the overflow policy.
+    assert kept.fits(numbers).tolist() == [True] * 5 + [False] * 3
+    large = Numbers.parse(["1e300", "-1e39", "2"])
+    assert kept.fits(large).all() and kept.clipped(large).tolist() == [True, True, False]
+    # 0.1 as float32 is the clip itself
+    assert XVal(scale=1.0, clip=0.1).clipped(Numbers.parse(["0.1"])).tolist() == [False]
+
+
 # XVal.fit
 
 
@@ -61,8 +103,8 @@ def test_one_freak_number_does_not_make_the_others_vanish():
 @example(values=[1.7972681524083397e308], log=False)
 @example(values=[1.0, 5e-324, 5e-324], log=True)
 def test_fit_loses_the_fewest(values, log):
-    """No other of the magnitudes, scaled to 5, loses fewer, and the logarithm of none is clipped; the
-    scale is a number like others, whatever the corpus.
+    """No other of the magnitudes, scaled to 5, loses fewer, and the logarithm of none is clipped;
+    the scale is a number like others, whatever the corpus.
     """
     numbers = Numbers.parse([repr(value) for value in values])
     magnitudes = [abs(value) for value in values if value]
@@ -188,12 +230,7 @@ def test_fit_reaches_the_last_of_many_files(files, words, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "literals",
-    [
-        *(["none"], ["0 and 0.0 and -0"], [""]),  # there is no scale
-        *(["7"] * 20, ["0"] * 15 + ["3", "4"], ["5e-324"], ["1e-320", "1e-310"], ["1.7e308", "1"]),
-        ["-2"],
-    ],
+    "literals", [["none", ""], ["0 and 0.0 and -0"], ["1e-320", "5e-324"], ["1.7e308", "-1"]]
 )
 @pytest.mark.parametrize("numbers", ["xval", "xval:log"])
 def test_odd_corpora(numbers, literals, tmp_path):
@@ -298,13 +335,3 @@ def test_no_numbers_is_said(folder):
     write_texts(folder / "in.jsonl", ["none"])
     result = run("in.jsonl", "-o", "a.parquet")
     assert re.search(r"xval's scale +1\.0 +there is no number but zero to fit it to", result.stdout)
-
-
-@pytest.mark.parametrize("written", ["1e59", "-2.5e-60", "3e300"])
-def test_what_the_scale_brings_into_range_comes_back(written):
-    """It ended in an error that named an infinite value."""
-    numbers = Numbers.parse([written, "0"])
-    fitted = XVal.fit(numbers)
-    assert fitted.fits(numbers).all()
-    back = fitted.decode(fitted.encode(numbers)).to_float64()
-    assert back == pytest.approx(numbers.to_float64(), rel=1e-7)

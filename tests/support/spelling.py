@@ -1,4 +1,4 @@
-"""Numbers spelled out, as symbols that can be read."""
+"""Numbers as representations show them: spelled out, and in columns."""
 
 from decimal import Decimal
 from itertools import pairwise
@@ -21,6 +21,12 @@ def symbols(representation, numbers):
     found = representation.encode(numbers)
     alphabet = np.array(representation.alphabet, object)
     return [alphabet[found.symbols[a:b]].tolist() for a, b in pairwise(found.offsets.tolist())]
+
+
+def column_values(representation, literals):
+    """The one column of the numbers: a list, or an array of tensors."""
+    (column,) = representation.encode(Numbers.parse(literals)).values()
+    return column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_pylist()
 
 
 def places(representation, numbers):
