@@ -18,14 +18,12 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.encode_options import EncodeOptions
-from numtok.corpus.read import encoded
 from numtok.corpus.read.documents import check_formats
-from numtok.corpus.read.encoded import SUFFIXES, open_encoded
+from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
 from numtok.corpus.text_chunks import Reader
 from numtok.errors import InputError
 from numtok.representations import from_dict
-from numtok.storage import is_folder
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout
@@ -52,16 +50,6 @@ class StoredRow:
 def is_name_of_file(text: str) -> bool:
     """Whether it ends as a file or a URL that can be read does; another one is a text."""
     return not any(map(str.isspace, text)) and suffixes(text)[0] is not None
-
-
-def is_encoded(path: str | Path) -> bool:
-    """Whether ``numtok encode`` wrote the file."""
-    return str(path).lower().endswith(SUFFIXES) and encoded.is_encoded(path)
-
-
-def first_file(path: str | Path, input_format: str | None = None) -> str:
-    """Return the first file of a folder, of a job its first shard; a file as it is."""
-    return find_inputs([path], input_format)[0].path if is_folder(path) else str(path)
 
 
 def text_of(

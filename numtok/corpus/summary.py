@@ -122,7 +122,7 @@ class Run:
     report: EncodeReport = field(default_factory=EncodeReport)
     read: int = 0
     written: int = 0  # bytes of the output; all of it at the end
-    sha256: str = ""  # of the file, where a receipt is to vouch for it
+    sha256: str = ""  # of the file, at the end
 
     def __post_init__(self) -> None:
         self.output = storage.normalized(self.output)
@@ -142,7 +142,8 @@ class Run:
             self.progress(Progress(self.read, self.total, *done, self.seconds))
 
     def complete(self, summary: Summary) -> Summary:
-        """Return ``summary`` with what this run counted."""
+        """Tell that the run is complete, and return ``summary`` with what it counted."""
+        self.tick()
         vars(summary).update(vars(self.report))
         summary.output, summary.output_bytes = str(self.output), self.written
         summary.seconds = self.seconds
