@@ -7,13 +7,9 @@ import json
 
 import pytest
 import trained
-from hypothesis import given
-from hypothesis import strategies as st
 
 from numtok import Tokenizer
 from numtok.errors import NumtokError, TokenizerError
-from numtok.tokenizer.saving import check_settings
-from numtok.tokenizer.tokenizer_json import numbered
 
 # Each variant of a folder is (what was done, text of tokenizer.json, text of numtok.json)
 WRONG = [None, 5, -1, 1.5, True, "a", [], {}, [None], [[]], {"type": None}]
@@ -202,41 +198,3 @@ def test_what_the_error_says(name, text, message, tmp_path):
     with pytest.raises(TokenizerError, match=message) as caught:
         Tokenizer.from_pretrained(tmp_path)
     assert str(path) in str(caught.value)
-
-
-def test_a_panic_is_an_error():
-    normalizer = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
-    with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
-        Tokenizer(trained.config("bert") | {"normalizer": normalizer}, "xval")
-
-
-NAMES = st.sampled_from(["type", "name", "vocab", "content", "id", "a"])
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
-    max_leaves=6,
-)
-GOOD = {"format": 1, "grammar": {}, "numbers": [{"name": "xval"}], "leading_space": "auto"}
-GOOD |= {"tokens": []}
-
-
-@given(st.dictionaries(st.sampled_from([*GOOD]), json_values), st.booleans())
-def test_any_settings(changed, whole):
-    try:
-        check_settings(changed if whole else GOOD | changed, "numtok.json")
-    except TokenizerError as error:
-        assert "numtok.json" in str(error)
-
-
-@pytest.mark.filterwarnings("ignore")
-@given(
-    st.dictionaries(st.sampled_from(["added_tokens", *PARTS]), json_values),
-    json_values,
-    json_values,
-)
-def test_any_tokenizer_json(changed, vocabulary, merges):
-    config = {"model": {"type": "BPE", "vocab": vocabulary, "merges": merges}} | changed
-    try:
-        Tokenizer(numbered(config, "tokenizer.json"), "xval").encode("a 5")
-    except NumtokError as error:
-        assert str(error)

@@ -39,17 +39,6 @@ def flow(items, work=lambda item: item, sink=lambda result: None, workers=3, **m
     run_ordered(items, work, sink, lambda item: 10, workers, 20, **more)
 
 
-def test_results_come_in_order_whatever_the_workers_do():
-    taken = []
-
-    def work(item):
-        time.sleep(0.002 * (7 * item % 5))
-        return item * item
-
-    flow(range(100), work, taken.append, workers=8)
-    assert taken == [k * k for k in range(100)]
-
-
 def test_no_more_than_the_budget_is_on_its_way():
     lock, now, most = threading.Lock(), 0, 0
 
@@ -143,14 +132,6 @@ def test_an_empty_input_gives_a_file_without_rows(keep, tmp_path):
     assert pq.read_metadata(out).num_rows == 0 and decoded(out, TOKENIZER) == []
 
 
-def test_summary_counts(tmp_path):
-    source = write_texts(tmp_path / "in.jsonl", ["the 1990 and 1e400", "of 12", None])
-    summary = numtok.encode_files(source, tmp_path / "o.parquet", numbers=[numtok.XVal()])
-    assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
-    how = {"numbers": [numtok.XVal(overflow="clip")]}
-    assert numtok.encode_files(source, tmp_path / "c.parquet", **how).clipped == {"xval": 1}
-
-
 def test_progress_is_told_from_the_calling_thread_and_ends_complete(tmp_path):
     source = write_texts(tmp_path / "in.jsonl", ["row 1 " * 100] * 2000)
     seen, threads = [], set()
@@ -180,15 +161,3 @@ def test_lines_of_text_cannot_hold_line_breaks(tmp_path):
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
         numtok.decode_files(tmp_path / "in.jsonl.arrow", tmp_path / "c.txt")
     assert not (tmp_path / "c.txt").exists()
-
-
-# Large
-
-
-def test_a_literal_of_a_million_digits(tmp_path):
-    text = "x = " + "7" * 1_000_000 + " + 1"
-    source, out = write_texts(tmp_path / "in.jsonl", [text]), tmp_path / "o.parquet"
-    for numbers in ("xval", "place"):
-        how = {"overflow": "clip", "keep_text": True, "overwrite": True}
-        numtok.encode_files(source, out, numbers=numbers, **how)
-        assert decoded(out) == [text]
