@@ -175,7 +175,7 @@ def _of_file(
     from numtok.corpus.read.find import find_inputs
 
     source, *_ = find_inputs([path], input_format)
-    if is_encoded(source):
+    if is_encoded(source.path):
         why = "is for a text; this file holds rows that are encoded already"
         refuse(why, "numbers", "grammar", "pattern", "overflow")
         refuse(why, "text_column", "input_format", "delimiter")

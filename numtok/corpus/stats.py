@@ -117,15 +117,20 @@ def _refuse_for_encoded(sources: Sequence[Source], texts: str | None, **for_text
     column of ``texts`` is asked for.
     """
     for name, value in for_texts.items():
-        if value is not None and texts is None and all(map(is_encoded, sources)):
+        if value is not None and texts is None and all(map(_is_encoded, sources)):
             raise InputError(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
             )
 
 
+def _is_encoded(source: Source) -> bool:
+    plain = source.path != "-" and source.compression is None
+    return plain and source.format in ("parquet", "arrow") and is_encoded(source.path)
+
+
 def _warn_of_other_columns(source: Source, grammar: Grammar, delimiter: str | None) -> None:
-    if is_encoded(source):
+    if _is_encoded(source):
         return
     if columns := columns_with_numbers(source, grammar, check_delimiter(delimiter)):
         template = " ".join(f"{{{name}}}" for name in columns)
@@ -172,7 +177,7 @@ def _parts(
     """Yield the rows of encoded files, and the texts of others or of columns that are named."""
     read, may_be_encoded = 0, options.text_column is None and options.template is None
     for are_encoded, some in itertools.groupby(
-        sources, lambda one: may_be_encoded and is_encoded(one)
+        sources, lambda one: may_be_encoded and _is_encoded(one)
     ):
         group = list(some)
         if are_encoded:

@@ -157,10 +157,8 @@ def schema_of(path: str | Path) -> pa.Schema:
         return file.schema
 
 
-def is_encoded(source: Source) -> bool:
-    """Whether a source is a file with numtok's metadata; a damaged one is left to whoever reads it."""
-    if source.path == "-" or source.format not in ("parquet", "arrow") or source.compression:
-        return False
+def is_encoded(path: str) -> bool:
+    """Whether a file has numtok's metadata; a damaged one is left to whoever reads it."""
     with contextlib.suppress(NumtokError):
-        return METADATA_KEY in (schema_of(source.path).metadata or {})
+        return METADATA_KEY in (schema_of(path).metadata or {})
     return False
