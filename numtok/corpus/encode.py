@@ -85,8 +85,8 @@ def encode_corpus(
     summary = encode_sources(run, tokenizer, options, reader, fit=fit, check_inputs=check_inputs)
     if output != "-":
         listed = f"{run.output}.quarantine"
-        if reader.bad:
-            write_file(listed, quarantine((source.name, *row) for source, row in reader.bad))
+        if reader.skipped:
+            write_file(listed, quarantine(reader.skipped))
             summary.quarantine = listed
         elif options.overwrite and storage.is_file(listed):
             storage.remove(listed)  # that of the file that was replaced
@@ -111,13 +111,12 @@ def encode_sources(
     check_inputs: Callable[[], None] = lambda: None,
 ) -> Summary:
     """Encode what a reader reads, as :func:`encode_corpus` does."""
-    summary = Summary()
+    found_on = None
     chunks, kept = reader.with_kept_columns(
         options.keep_columns, shard_schema and shard_schema.kept
     )
     if fit is not None:
-        tokenizer, chunks, summary.fit = _fitted(fit, tokenizer, reader, chunks)
-    summary.representations = tuple(tokenizer.representations)
+        tokenizer, chunks, found_on = _fitted(fit, tokenizer, reader, chunks)
     encoder = _Encoder(tokenizer, options, kept, shard_schema.metadata if shard_schema else {})
     rows, output = encoder.rows, (options.output_format, options.compression, options.overwrite)
     with open_writer(run.output, rows.schema, *output, tensors=options.tensors) as writer:
@@ -141,10 +140,16 @@ def encode_sources(
             writer.write(batch)
         check_inputs()  # before the output gets its name: an error then leaves nothing
     run.written, run.sha256 = writer.bytes_written, writer.sha256
-    summary.rows, summary.cut_numbers = writer.rows, rows.cut_numbers
-    summary.text_column, summary.skipped = reader.text_column, len(reader.bad)
-    summary.without_text = reader.without_text
-    summary.first_without_text = reader.first_without_text
+    summary = Summary(
+        skipped=len(reader.skipped),
+        without_text=reader.without_text,
+        first_without_text=reader.first_without_text,
+        representations=tuple(tokenizer.representations),
+        fit=found_on,
+        text_column=reader.text_column,
+        rows=writer.rows,
+        cut_numbers=rows.cut_numbers,
+    )
     return run.complete(summary)
 
 

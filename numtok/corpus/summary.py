@@ -150,13 +150,18 @@ class Run:
         return summary
 
 
-def quarantine(skipped: Iterable[tuple[str, int | None, str]]) -> str:
-    """Return (file, line, error) of each skipped row as JSON lines."""
-    rows = [
-        {"file": file, "line": line, "error": error.removesuffix(f", {SKIP_HINT}")}
-        for file, line, error in skipped
-    ]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+class Quarantined(NamedTuple):
+    """A row that could not be read: its file, its line if that is known, and why."""
+
+    file: str
+    line: int | None
+    error: str
+
+
+def quarantine(skipped: Iterable[Quarantined]) -> str:
+    """Return skipped rows as JSON lines."""
+    rows = [row._replace(error=row.error.removesuffix(f", {SKIP_HINT}")) for row in skipped]
+    lines = "".join(json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows)
     # names that are no Unicode are escaped
     return lines.encode("utf-8", "backslashreplace").decode()
 
