@@ -133,7 +133,9 @@ def test_a_long_row_of_ids_takes_not_much_more_than_to_read_it(tmp_path):
     assert inspected.startswith(f"{path}, row 1: has 80,000,000 tokens, more than")
 
 
-@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+@pytest.mark.parametrize(
+    "make", [pa.ipc.new_stream, pytest.param(pa.ipc.new_file, marks=pytest.mark.slow)]
+)
 def test_a_long_document_of_an_arrow_file_is_refused(make, tmp_path):
     path, size = tmp_path / "a.arrow", 600 << 20
     schema = pa.schema({"text": pa.large_string()})

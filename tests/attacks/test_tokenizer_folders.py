@@ -3,6 +3,7 @@ folder; never another exception, and never a wrong tokenizer.
 """
 
 import copy
+import itertools
 import json
 
 import pytest
@@ -134,12 +135,12 @@ MUST_FAIL = ["format", "tokens=a", "tokens=[None]", "vocab None", "vocab -1", "v
 MUST_FAIL += ["vocab 2147483648", "merge ab", "split (", "all ", "key deep"]
 
 
-def outcomes(kind, folder, load):
-    """What became of every variant: "good", "named" for an error that names the folder, or what
-    else it was.
+def outcomes(kind, folder, load, step=1):
+    """What became of every variant, or every so many: "good", "named" for an error that names the
+    folder, or what else it was.
     """
     found = {}
-    for name, config, options in variants(kind, folder):
+    for name, config, options in itertools.islice(variants(kind, folder), 0, None, step):
         (folder / "tokenizer.json").write_text(config, "utf-8")
         (folder / "numtok.json").write_text(options, "utf-8")
         try:
@@ -176,9 +177,8 @@ def test_the_drop_in_too(tmp_path):
     pytest.importorskip("transformers")
     from numtok import hf
 
-    found = outcomes("t5", tmp_path, lambda folder: hf.NumberTokenizer.from_pretrained(folder))
+    found = outcomes("t5", tmp_path, hf.NumberTokenizer.from_pretrained, step=4)
     assert set(found.values()) == {"good", "named"}
-    assert found["format 99"] == "named"
 
 
 @pytest.mark.parametrize(

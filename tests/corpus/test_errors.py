@@ -6,7 +6,6 @@ import copy
 import gzip
 import os
 import pickle
-from functools import partial
 from pathlib import Path
 
 import errors
@@ -32,7 +31,7 @@ from numtok.errors import (
 )
 from numtok.tokenizer.packing import end_token
 
-OWN = partial(Tokenizer.from_pretrained, numbers=[FoNE(6, 4)])
+OWN = Tokenizer.from_pretrained(numbers=[FoNE(6, 4)])
 
 
 def encode(inputs="in.jsonl", output="a.parquet", **options):
@@ -206,14 +205,9 @@ OTHERS = {
 }  # fmt: skip
 
 
-def made(options):
-    """The options, with what is a function called."""
-    return {name: one() if isinstance(one, partial) else one for name, one in options.items()}
-
-
 ERRORS = {
     kind: [
-        *((lambda one=one: encode(**made(one)), told) for one, told in ENCODED.get(kind, ())),
+        *((lambda one=one: encode(**one), told) for one, told in ENCODED.get(kind, ())),
         *((lambda one=one: job(**one), told) for one, told in JOBS.get(kind, ())),
         *((lambda names=names, one=one: export(*names, **one), told) for names, one, told in EXPORTS.get(kind, ())),
         *OTHERS.get(kind, ()),

@@ -44,7 +44,7 @@ def test_the_shards_hold_the_rows_of_one_file(corpus, unbroken, tmp_path):
 def test_the_bytes_do_not_depend_on_who_writes_them(corpus, unbroken, tmp_path):
     """Processes, threads, shares of several machines, of which the last one finishes."""
     encode(corpus, tmp_path / "processes", workers=2)
-    share = encode(corpus, tmp_path / "shares", shard=(1, 3), workers=3)
+    share = encode(corpus, tmp_path / "shares", shard=(1, 3))
     assert (share.share, share.shards_done, share.documents < 5 * jobs.ROWS) == (True, 3, True)
     with pytest.raises(JobError, match=r"4 of 7 shards are not done: 1, 2, 4, 5; run the same"):
         numtok.finish_job(tmp_path / "shares")

@@ -6,7 +6,8 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
+from effort import examples
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import numtok
@@ -168,6 +169,7 @@ def same(was, now):
     return was == now and isinstance(was, bool) == isinstance(now, bool)
 
 
+@settings(max_examples=examples(60))
 @given(st.lists(VALUES, min_size=1, max_size=4), st.sampled_from(["a.jsonl", "a.json"]))
 @example([1.5, 1.5, "<1e400>"], "a.jsonl")
 @example([None, {"a": ["<1e-400>"]}], "a.json")
