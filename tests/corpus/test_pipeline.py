@@ -7,22 +7,11 @@ from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
-from input_files import decoded, lines_of, read_encoded, write_texts
+from input_files import decoded, read_encoded, write_texts
 
 import numtok
 from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.errors import InputError, OutputError
-
-TEXTS = [
-    "pH 7.4 at -12.5e-3",
-    "",
-    None,
-    "no numbers",
-    "1,234 and 007\nand\t½ １２",
-    "🎈 5" * 3,
-    "B2B v1.2.3 [NUM] 9",
-]
-
 
 TOKENIZER = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
 
@@ -108,20 +97,6 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tmp_path):
         assert summary.documents == 3000
         assert summary.tokens == sum(map(len, column(output, "input_ids")))
         assert summary.output_bytes == output.stat().st_size
-
-
-def test_nulls_empty_texts_and_everything_else_come_back(tmp_path):
-    source = write_texts(tmp_path / "in.jsonl", TEXTS)
-    how = {"keep_text": True, "keep_columns": ["id"], "tokenizer": TOKENIZER}
-    numtok.encode_files(source, tmp_path / "a.arrow", **how)
-    assert column(tmp_path / "a.arrow", "input_ids")[2] is None
-    numtok.decode_files(tmp_path / "a.arrow", tmp_path / "back.jsonl", TOKENIZER)
-    assert lines_of(tmp_path / "back.jsonl") == [
-        {"text": text, "id": k} for k, text in enumerate(TEXTS)
-    ]
-    # the tokenizer by the file's metadata
-    numtok.decode_files(tmp_path / "a.arrow", tmp_path / "back.parquet")
-    assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
 
 
 @pytest.mark.parametrize("keep", [[], ["id"]])
