@@ -68,7 +68,7 @@ def join(folder: str | Path, name: str) -> str:
 
 def only_here(path: str | Path) -> bool:
     """Whether other processes have no such place: the memory of this one."""
-    return is_url(path) and str(path).startswith("memory://")
+    return str(path).startswith("memory://")
 
 
 # Stores, and what goes wrong with them

@@ -202,7 +202,7 @@ class _Encoder:
         numbers, held = self._tokenizer.selector.scan(rows, self.options.parse_special)
         columns = cells.column_of(numbers.document, numbers.stop)
         report.numbers_by_column = cells.counted(columns)
-        report.left_by_column = cells.counted(columns, ~held)
+        report.left_by_column = cells.counted(columns[~held])
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
         ids = encoded.column("input_ids")
