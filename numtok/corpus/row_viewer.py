@@ -28,7 +28,6 @@ from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.metadata import describe_tokenizer
-from numtok.tokenizer.tokenizer import Tokenizer
 
 PIECE_BYTES = 1 << 20
 MOST_TOKENS = 1 << 20  # of a row; each takes some hundred bytes here
@@ -76,43 +75,9 @@ def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
     """Return a row of an encoded file, in any layout; ``source`` is the source tokenizer.
     InputError if there is no such row, SchemaError if it was encoded with another tokenizer.
     """
-    tokenizer = tokenizer_of(path, source)
+    path, tokenizer = str(path), tokenizer_of(path, source)
     with closing(open_encoded(path)) as file:
-        stored = _nth(file.batches(PIECE_BYTES), row, str(path))
-        return _row(str(path), row, _facts(file.schema, file.rows), stored, tokenizer)
-
-
-def _nth(batches: Iterable[Any], row: int, path: str) -> Any:
-    """Return the row with this number, from 1, as a slice of one of the batches or arrays."""
-    rows = 0
-    for batch in batches:
-        if row <= rows + len(batch):
-            return batch.slice(row - 1 - rows, 1)
-        rows += len(batch)
-    raise InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
-
-
-def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:
-    metadata = schema.read_metadata(described)
-    layout = f"one value per {metadata['layout'] or 'number'}"
-    if packing := metadata["pack"]:
-        layout = f"packed into rows of {packing['length']:,} tokens"
-    return (
-        ("rows", "not counted" if rows is None else f"{rows:,}"),
-        ("tokenizer", describe_tokenizer(metadata)),
-        ("numbers as", ", ".join(repr(from_dict(options)) for options in metadata["numbers"])),
-        ("layout", layout),
-        ("columns", ", ".join(f"{field.name}: {field.type}" for field in described)),
-    )
-
-
-def _row(
-    path: str,
-    row: int,
-    facts: tuple[tuple[str, str], ...],
-    stored: pa.RecordBatch,
-    tokenizer: Tokenizer,
-) -> StoredRow:
+        stored, facts = _nth(file.batches(PIECE_BYTES), row, path), _facts(file.schema, file.rows)
     if (count := len(memory.flat(schema.column(stored, "input_ids"))[0])) > MOST_TOKENS:
         raise InputError(
             f"has {count:,} tokens, more than the {MOST_TOKENS:,} that are shown one by one; choose"
@@ -143,6 +108,30 @@ def _row(
     tokens = tokens_of(tokenizer, ids.tolist(), places, spans)
     numbers = tuple(zip(surfaces, index, strict=True))
     return StoredRow(path, row, facts, str(text), tokens, numbers, columns)
+
+
+def _nth(batches: Iterable[Any], row: int, path: str) -> Any:
+    """Return the row with this number, from 1, as a slice of one of the batches or arrays."""
+    rows = 0
+    for batch in batches:
+        if row <= rows + len(batch):
+            return batch.slice(row - 1 - rows, 1)
+        rows += len(batch)
+    raise InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
+
+
+def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:
+    metadata = schema.read_metadata(described)
+    layout = f"one value per {metadata['layout'] or 'number'}"
+    if packing := metadata["pack"]:
+        layout = f"packed into rows of {packing['length']:,} tokens"
+    return (
+        ("rows", "not counted" if rows is None else f"{rows:,}"),
+        ("tokenizer", describe_tokenizer(metadata)),
+        ("numbers as", ", ".join(repr(from_dict(options)) for options in metadata["numbers"])),
+        ("layout", layout),
+        ("columns", ", ".join(f"{field.name}: {field.type}" for field in described)),
+    )
 
 
 def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:

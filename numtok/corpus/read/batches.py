@@ -123,14 +123,32 @@ class ReadOptions:
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
     ) -> list[str]:
-        """Return the columns to read, those of the text first; ``strings`` could be the text."""
-        if self.template is None:
-            asked = self.text_column
-            found = strings() if asked is None else ()
-            first = [pick_text_column(source, asked, names, found, self.keep_columns)]
-        else:
+        """Return the columns to read, those of the text first; ``strings`` could be the text.
+        ``MissingInputError`` lists the columns where one is not there, or none can be the text.
+        """
+        if self.template is not None:
             first = self.template.needed(names, source)
-            pick_text_column(source, first[0], names, (), self.keep_columns)
+        elif self.text_column is not None:
+            first = [self.text_column]
+        else:
+            first = []
+        listing = ", ".join(map(repr, names)) or "none"
+        for name in (*first, *self.keep_columns):
+            if name not in names:
+                way_out = (
+                    "choose one with text_column=NAME (--text-column NAME)"
+                    if name == self.text_column
+                    else "correct the list of columns to keep"
+                )
+                raise MissingInputError(
+                    f"no column {name!r}; the columns are {listing}: {way_out}", source.name
+                )
+            if names.count(name) > 1:
+                raise MissingInputError(
+                    f"{names.count(name)} columns are called {name!r}; rename all but one",
+                    source.name,
+                )
+        first = first or [_usual_text_column(source, names, strings(), listing)]
         return list(dict.fromkeys([*first, *self.keep_columns]))
 
 
@@ -147,35 +165,12 @@ def skipped_batch(
     return TextBatch(texts, kept, row, read if position is None else position, source, tuple(bad))
 
 
-def pick_text_column(
-    source: Source,
-    text_column: str | None,
-    columns: Sequence[str],
-    strings: Sequence[str],
-    keep_columns: Sequence[str] = (),
+def _usual_text_column(
+    source: Source, columns: Sequence[str], strings: Sequence[str], listing: str
 ) -> str:
-    """Return the text column's name: the asked one; else ``text``, or the first of ``TEXT_COLUMNS``
-    that holds strings; else the only one that does. ``MissingInputError`` lists the columns where
-    none fits.
+    """Return ``text``, or the first of ``TEXT_COLUMNS`` that holds strings; else the only column that
+    does.
     """
-    listing = ", ".join(repr(name) for name in columns) or "none"
-    for name in (*([text_column] if text_column is not None else []), *keep_columns):
-        if name not in columns:
-            way_out = (
-                "choose one with text_column=NAME (--text-column NAME)"
-                if name == text_column
-                else "correct the list of columns to keep"
-            )
-            raise MissingInputError(
-                f"no column {name!r}; the columns are {listing}: {way_out}", source.name
-            )
-        if columns.count(name) > 1:
-            raise MissingInputError(
-                f"{columns.count(name)} columns are called {name!r}; rename all but one",
-                source.name,
-            )
-    if text_column is not None:
-        return text_column
     for name in TEXT_COLUMNS:
         # one called text is meant, also where a file of many has something else in it
         if columns.count(name) == 1 and (name in strings or name == "text"):
