@@ -171,14 +171,16 @@ def _of_file(
     of a corpus.
     """
     from numtok.corpus import row_viewer
+    from numtok.corpus.read.encoded import is_encoded
+    from numtok.corpus.read.find import find_inputs
 
-    path = row_viewer.first_file(path, input_format)
-    if row_viewer.is_encoded(path):
+    source, *_ = find_inputs([path], input_format)
+    if is_encoded(source.path):
         why = "is for a text; this file holds rows that are encoded already"
         refuse(why, "numbers", "grammar", "pattern", "overflow")
         refuse(why, "text_column", "input_format", "delimiter")
-        return of_row(row_viewer.stored_row(path, row, tokenizer))
-    text = row_viewer.text_of(path, row, text_column, input_format, delimiter)
+        return of_row(row_viewer.stored_row(source.path, row, tokenizer))
+    text = row_viewer.text_of(source.path, row, text_column, input_format, delimiter)
     return _of_text(text, tokenizer, **options)
 
 

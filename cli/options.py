@@ -38,7 +38,12 @@ class Command(click.Command):
 
         pattern = ctx.params.pop("pattern", None)
         if pattern is not None:
-            ctx.params["grammar"] = _with_pattern(ctx.params["grammar"], pattern)
+            import dataclasses
+
+            from numtok.numbers.grammar import check_grammar
+
+            grammar = check_grammar(ctx.params["grammar"])
+            ctx.params["grammar"] = dataclasses.replace(grammar, pattern=pattern)
         progress = ProgressLine(ctx.params.get("quiet", True))
         if "quiet" in ctx.params:
             del ctx.params["quiet"]
@@ -63,14 +68,6 @@ class Command(click.Command):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-def _with_pattern(name: Any, pattern: str) -> Any:
-    import dataclasses
-
-    from numtok.numbers.grammar import check_grammar
-
-    return dataclasses.replace(check_grammar(name), pattern=pattern)
 
 
 def command(examples: str, epilog: str = "", **more: Any) -> Callable[..., Command]:

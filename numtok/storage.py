@@ -68,7 +68,7 @@ def join(folder: str | Path, name: str) -> str:
 
 def only_here(path: str | Path) -> bool:
     """Whether other processes have no such place: the memory of this one."""
-    return is_url(path) and str(path).startswith("memory://")
+    return str(path).startswith("memory://")
 
 
 # Stores, and what goes wrong with them
@@ -342,7 +342,7 @@ def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
     return open(path, "rb")
 
 
-def for_arrow(path: str | Path, block: int | None = None) -> Any:
+def for_arrow(path: str | Path) -> Any:
     """Return an open file for Arrow, which would take a path such as ``run:1/a.parquet`` for a URL,
     and refuses one that is not UTF-8.
     """
@@ -350,7 +350,7 @@ def for_arrow(path: str | Path, block: int | None = None) -> Any:
 
     if not is_url(path):
         return pa.OSFile(os.fsencode(path))
-    return pa.PythonFile(RemoteFile(str(path), block), mode="r")
+    return pa.PythonFile(RemoteFile(str(path)), mode="r")
 
 
 def read_object(url: str) -> bytes | None:

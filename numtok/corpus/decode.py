@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 
 from numtok.corpus.encode_options import check_whole
 from numtok.corpus.jobs.folder import saved_beside
-from numtok.corpus.ordered_pipeline import Sink, run_ordered
+from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, refuse_input_as_output
@@ -77,23 +76,18 @@ def decode_files(
     run = Run(sources, output, progress)
     decoder = _Decoder(sources[0].path, tokenizer)
 
-    @contextmanager
-    def sink() -> Iterator[Sink[_Decoded]]:
-        with open_writer(run.output, decoder.schema, overwrite=overwrite, texts=True) as writer:
+    with open_writer(run.output, decoder.schema, overwrite=overwrite, texts=True) as writer:
 
-            def write(decoded: _Decoded) -> None:
-                writer.write(decoded.texts)
-                run.report += decoded.report
-                run.read, run.written = decoded.read, writer.bytes_written
+        def write(decoded: _Decoded) -> None:
+            writer.write(decoded.texts)
+            run.report += decoded.report
+            run.read, run.written = decoded.read, writer.bytes_written
 
-            yield write
-            writer.finish()
-            run.written = writer.bytes_written
-
-    chunks = encoded_chunks(sources, batch_bytes)
-    run_ordered(
-        chunks, decoder, sink, lambda chunk: chunk.batch.nbytes, workers, batch_bytes, run.tick
-    )
+        chunks = encoded_chunks(sources, batch_bytes)
+        run_ordered(
+            chunks, decoder, write, lambda chunk: chunk.batch.nbytes, workers, batch_bytes, run.tick
+        )
+    run.written = writer.bytes_written
     return run.complete(Summary())
 
 

@@ -4,11 +4,9 @@ whatever the size of the input: a few batches are on their way at once.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +18,7 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import FIT_BYTES, Fit, ScaleFit, sample_files
-from numtok.corpus.ordered_pipeline import Sink, run_ordered
+from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
@@ -87,8 +85,8 @@ def encode_corpus(
     summary = encode_sources(run, tokenizer, options, reader, fit=fit, check_inputs=check_inputs)
     if output != "-":
         listed = f"{run.output}.quarantine"
-        if reader.bad:
-            write_file(listed, quarantine((source.name, *row) for source, row in reader.bad))
+        if reader.skipped:
+            write_file(listed, quarantine(reader.skipped))
             summary.quarantine = listed
         elif options.overwrite and storage.is_file(listed):
             storage.remove(listed)  # that of the file that was replaced
@@ -112,30 +110,46 @@ def encode_sources(
     shard_schema: ShardSchema | None = None,
     check_inputs: Callable[[], None] = lambda: None,
 ) -> Summary:
-    """Encode what a reader reads, as :func:`encode_corpus` does. With a ``shard_schema``, the digest
-    of the file is taken.
-    """
-    summary = Summary()
+    """Encode what a reader reads, as :func:`encode_corpus` does."""
+    found_on = None
     chunks, kept = reader.with_kept_columns(
         options.keep_columns, shard_schema and shard_schema.kept
     )
     if fit is not None:
-        tokenizer, chunks, summary.fit = _fitted(fit, tokenizer, reader, chunks)
-    summary.representations = tuple(tokenizer.representations)
+        tokenizer, chunks, found_on = _fitted(fit, tokenizer, reader, chunks)
     encoder = _Encoder(tokenizer, options, kept, shard_schema.metadata if shard_schema else {})
-    sink = functools.partial(_sink, encoder, run, summary, check_inputs, shard_schema is not None)
-    run_ordered(
-        join_small(chunks),
-        encoder,
-        sink,
-        lambda chunk: chunk.batch.texts.nbytes,
-        options.workers,
-        reader.options.batch_bytes,
-        run.tick,
+    rows, output = encoder.rows, (options.output_format, options.compression, options.overwrite)
+    with open_writer(run.output, rows.schema, *output, tensors=options.tensors) as writer:
+
+        def write(encoded: EncodedBatch) -> None:
+            for batch in rows.arrange(encoded.rows):
+                writer.write(batch)
+            run.report += encoded.report
+            run.read, run.written = encoded.read, writer.bytes_written
+
+        run_ordered(
+            join_small(chunks),
+            encoder,
+            write,
+            lambda chunk: chunk.batch.texts.nbytes,
+            options.workers,
+            reader.options.batch_bytes,
+            run.tick,
+        )
+        for batch in rows.rest():
+            writer.write(batch)
+        check_inputs()  # before the output gets its name: an error then leaves nothing
+    run.written, run.sha256 = writer.bytes_written, writer.sha256
+    summary = Summary(
+        skipped=len(reader.skipped),
+        without_text=reader.without_text,
+        first_without_text=reader.first_without_text,
+        representations=tuple(tokenizer.representations),
+        fit=found_on,
+        text_column=reader.text_column,
+        rows=writer.rows,
+        cut_numbers=rows.cut_numbers,
     )
-    summary.text_column, summary.skipped = reader.text_column, len(reader.bad)
-    summary.without_text = reader.without_text
-    summary.first_without_text = reader.first_without_text
     return run.complete(summary)
 
 
@@ -188,7 +202,7 @@ class _Encoder:
         numbers, held = self._tokenizer.selector.scan(rows, self.options.parse_special)
         columns = cells.column_of(numbers.document, numbers.stop)
         report.numbers_by_column = cells.counted(columns)
-        report.left_by_column = cells.counted(columns, ~held)
+        report.left_by_column = cells.counted(columns[~held])
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
         ids = encoded.column("input_ids")
@@ -199,36 +213,6 @@ class _Encoder:
             )
         kept = [batch.kept[field.name].cast(field.type) for field in self._kept]
         return pa.RecordBatch.from_arrays([*encoded.columns, *kept], schema=self._encoded)
-
-
-@contextmanager
-def _sink(
-    encoder: _Encoder,
-    run: Run,
-    summary: Summary,
-    check_inputs: Callable[[], None],
-    for_receipt: bool,
-) -> Iterator[Sink[EncodedBatch]]:
-    """Open the output; count what is written, and for a receipt take the digest of the file."""
-    options, rows = encoder.options, encoder.rows
-    output = (options.output_format, options.compression, options.overwrite)
-    with open_writer(run.output, rows.schema, *output, tensors=options.tensors) as writer:
-
-        def write(encoded: EncodedBatch) -> None:
-            for batch in rows.arrange(encoded.rows):
-                writer.write(batch)
-            run.report += encoded.report
-            run.read, run.written = encoded.read, writer.bytes_written
-
-        yield write
-        for batch in rows.rest():
-            writer.write(batch)
-        summary.rows, summary.cut_numbers = writer.rows, rows.cut_numbers
-        check_inputs()  # before the output gets its name: an error then leaves nothing
-        writer.finish()
-        run.written = writer.bytes_written
-        if for_receipt:
-            run.sha256 = writer.sha256()
 
 
 def _fitted(

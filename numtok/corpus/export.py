@@ -122,28 +122,8 @@ def export_files(
             " each by end_token=... (--end-token), such as '<|endoftext|>'",
             stacklevel=2,
         )
-    run = Run(sources, prefix, progress)
-    exported = _write_rows(run, to, _columns(described), metadata, end, overwrite)
-    if exported.left_out:
-        separated = end is not None or metadata["pack"]
-        kept = "" if separated else "; end_token=... (--end-token) writes the empty ones"
-        warnings.warn(
-            f"empty and null documents, {exported.left_out:,}, are not written{kept}",
-            stacklevel=2,
-        )
-    return exported
-
-
-def _write_rows(
-    run: Run,
-    to: str,
-    columns: Mapping[str, Column],
-    metadata: dict[str, Any],
-    end: int | None,
-    overwrite: bool,
-) -> Exported:
-    """Write the rows of all files, each with the end token, and what the files hold."""
-    sources, dtypes = run.sources, {name: _stored(one, metadata) for name, one in columns.items()}
+    run, columns = Run(sources, prefix, progress), _columns(described)
+    dtypes = {name: _stored(one, metadata) for name, one in columns.items()}
     with open_streams(str(run.output), to, dtypes, overwrite) as out:
         exported = Exported(dict(out.files))
         for batch, path, run.read in _in_token_layout(sources, metadata, end):
@@ -164,6 +144,13 @@ def _write_rows(
         }
         out.finish(f"{json.dumps(about, indent=1)}\n")
     exported.bytes, exported.seconds = out.bytes_written, run.seconds
+    if exported.left_out:
+        separated = end is not None or metadata["pack"]
+        kept = "" if separated else "; end_token=... (--end-token) writes the empty ones"
+        warnings.warn(
+            f"empty and null documents, {exported.left_out:,}, are not written{kept}",
+            stacklevel=2,
+        )
     return exported
 
 

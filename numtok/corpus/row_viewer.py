@@ -18,19 +18,16 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.encode_options import EncodeOptions
-from numtok.corpus.read import encoded
 from numtok.corpus.read.documents import check_formats
-from numtok.corpus.read.encoded import SUFFIXES, open_encoded
+from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
 from numtok.corpus.text_chunks import Reader
 from numtok.errors import InputError
 from numtok.representations import from_dict
-from numtok.storage import is_folder
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.metadata import describe_tokenizer
-from numtok.tokenizer.tokenizer import Tokenizer
 
 PIECE_BYTES = 1 << 20
 MOST_TOKENS = 1 << 20  # of a row; each takes some hundred bytes here
@@ -52,16 +49,6 @@ class StoredRow:
 def is_name_of_file(text: str) -> bool:
     """Whether it ends as a file or a URL that can be read does; another one is a text."""
     return not any(map(str.isspace, text)) and suffixes(text)[0] is not None
-
-
-def is_encoded(path: str | Path) -> bool:
-    """Whether ``numtok encode`` wrote the file."""
-    return str(path).lower().endswith(SUFFIXES) and encoded.is_encoded(path)
-
-
-def first_file(path: str | Path, input_format: str | None = None) -> str:
-    """Return the first file of a folder, of a job its first shard; a file as it is."""
-    return find_inputs([path], input_format)[0].path if is_folder(path) else str(path)
 
 
 def text_of(
@@ -88,43 +75,9 @@ def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
     """Return a row of an encoded file, in any layout; ``source`` is the source tokenizer.
     InputError if there is no such row, SchemaError if it was encoded with another tokenizer.
     """
-    tokenizer = tokenizer_of(path, source)
+    path, tokenizer = str(path), tokenizer_of(path, source)
     with closing(open_encoded(path)) as file:
-        stored = _nth(file.batches(PIECE_BYTES), row, str(path))
-        return _row(str(path), row, _facts(file.schema, file.rows), stored, tokenizer)
-
-
-def _nth(batches: Iterable[Any], row: int, path: str) -> Any:
-    """Return the row with this number, from 1, as a slice of one of the batches or arrays."""
-    rows = 0
-    for batch in batches:
-        if row <= rows + len(batch):
-            return batch.slice(row - 1 - rows, 1)
-        rows += len(batch)
-    raise InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
-
-
-def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:
-    metadata = schema.read_metadata(described)
-    layout = f"one value per {metadata['layout'] or 'number'}"
-    if packing := metadata["pack"]:
-        layout = f"packed into rows of {packing['length']:,} tokens"
-    return (
-        ("rows", "not counted" if rows is None else f"{rows:,}"),
-        ("tokenizer", describe_tokenizer(metadata)),
-        ("numbers as", ", ".join(repr(from_dict(options)) for options in metadata["numbers"])),
-        ("layout", layout),
-        ("columns", ", ".join(f"{field.name}: {field.type}" for field in described)),
-    )
-
-
-def _row(
-    path: str,
-    row: int,
-    facts: tuple[tuple[str, str], ...],
-    stored: pa.RecordBatch,
-    tokenizer: Tokenizer,
-) -> StoredRow:
+        stored, facts = _nth(file.batches(PIECE_BYTES), row, path), _facts(file.schema, file.rows)
     if (count := len(memory.flat(schema.column(stored, "input_ids"))[0])) > MOST_TOKENS:
         raise InputError(
             f"has {count:,} tokens, more than the {MOST_TOKENS:,} that are shown one by one; choose"
@@ -155,6 +108,30 @@ def _row(
     tokens = tokens_of(tokenizer, ids.tolist(), places, spans)
     numbers = tuple(zip(surfaces, index, strict=True))
     return StoredRow(path, row, facts, str(text), tokens, numbers, columns)
+
+
+def _nth(batches: Iterable[Any], row: int, path: str) -> Any:
+    """Return the row with this number, from 1, as a slice of one of the batches or arrays."""
+    rows = 0
+    for batch in batches:
+        if row <= rows + len(batch):
+            return batch.slice(row - 1 - rows, 1)
+        rows += len(batch)
+    raise InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
+
+
+def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:
+    metadata = schema.read_metadata(described)
+    layout = f"one value per {metadata['layout'] or 'number'}"
+    if packing := metadata["pack"]:
+        layout = f"packed into rows of {packing['length']:,} tokens"
+    return (
+        ("rows", "not counted" if rows is None else f"{rows:,}"),
+        ("tokenizer", describe_tokenizer(metadata)),
+        ("numbers as", ", ".join(repr(from_dict(options)) for options in metadata["numbers"])),
+        ("layout", layout),
+        ("columns", ", ".join(f"{field.name}: {field.type}" for field in described)),
+    )
 
 
 def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:

@@ -4,7 +4,6 @@ are counted on a part of every batch, as that takes longer than all the rest.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -20,17 +19,17 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions, check_delimiter
-from numtok.corpus.ordered_pipeline import Sink, run_ordered
-from numtok.corpus.read import encoded
+from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats, columns_with_numbers
+from numtok.corpus.read.encoded import is_encoded
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
 from numtok.corpus.text_chunks import Reader, join_small, located
 from numtok.corpus.unpack import encoded_chunks
-from numtok.errors import InputError, NumtokError
+from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
@@ -118,15 +117,20 @@ def _refuse_for_encoded(sources: Sequence[Source], texts: str | None, **for_text
     column of ``texts`` is asked for.
     """
     for name, value in for_texts.items():
-        if value is not None and texts is None and all(map(is_encoded, sources)):
+        if value is not None and texts is None and all(map(_is_encoded, sources)):
             raise InputError(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
             )
 
 
+def _is_encoded(source: Source) -> bool:
+    plain = source.path != "-" and source.compression is None
+    return plain and source.format in ("parquet", "arrow") and is_encoded(source.path)
+
+
 def _warn_of_other_columns(source: Source, grammar: Grammar, delimiter: str | None) -> None:
-    if is_encoded(source):
+    if _is_encoded(source):
         return
     if columns := columns_with_numbers(source, grammar, check_delimiter(delimiter)):
         template = " ".join(f"{{{name}}}" for name in columns)
@@ -149,20 +153,16 @@ class _Part(NamedTuple):
 def _total(run: Run, options: EncodeOptions, tokenizer: Tokenizer) -> Statistics:
     total = Statistics()
 
-    @contextlib.contextmanager
-    def sink() -> Iterator[Sink[tuple[Statistics, int]]]:
-        def add(result: tuple[Statistics, int]) -> None:
-            nonlocal total
-            counted, run.read = result
-            total = total + counted
-            run.report = EncodeReport(total.documents, tokens=total.tokens.tokens)
-
-        yield add
+    def add(result: tuple[Statistics, int]) -> None:
+        nonlocal total
+        counted, run.read = result
+        total = total + counted
+        run.report = EncodeReport(total.documents, tokens=total.tokens.tokens)
 
     run_ordered(
         _parts(run.sources, options, tokenizer),
         lambda part: (part.counted(), part.read),
-        sink,
+        add,
         lambda part: part.bytes,
         options.workers,
         options.batch_bytes or BATCH_BYTES,
@@ -177,7 +177,7 @@ def _parts(
     """Yield the rows of encoded files, and the texts of others or of columns that are named."""
     read, may_be_encoded = 0, options.text_column is None and options.template is None
     for are_encoded, some in itertools.groupby(
-        sources, lambda one: may_be_encoded and is_encoded(one)
+        sources, lambda one: may_be_encoded and _is_encoded(one)
     ):
         group = list(some)
         if are_encoded:
@@ -219,15 +219,6 @@ def _front(texts: pa.Array, limit: int) -> pa.Array:
     first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
     text = first.decode("utf-8", "ignore")
     return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
-
-
-def is_encoded(source: Source) -> bool:
-    """Whether a source is a file with numtok's metadata; a damaged one is left to whoever reads it."""
-    if source.path == "-" or source.format not in ("parquet", "arrow") or source.compression:
-        return False
-    with contextlib.suppress(NumtokError):
-        return encoded.is_encoded(source.path)
-    return False
 
 
 def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:

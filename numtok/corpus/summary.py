@@ -122,7 +122,7 @@ class Run:
     report: EncodeReport = field(default_factory=EncodeReport)
     read: int = 0
     written: int = 0  # bytes of the output; all of it at the end
-    sha256: str = ""  # of the file, where a receipt is to vouch for it
+    sha256: str = ""  # of the file, at the end
 
     def __post_init__(self) -> None:
         self.output = storage.normalized(self.output)
@@ -142,20 +142,26 @@ class Run:
             self.progress(Progress(self.read, self.total, *done, self.seconds))
 
     def complete(self, summary: Summary) -> Summary:
-        """Return ``summary`` with what this run counted."""
+        """Tell that the run is complete, and return ``summary`` with what it counted."""
+        self.tick()
         vars(summary).update(vars(self.report))
         summary.output, summary.output_bytes = str(self.output), self.written
         summary.seconds = self.seconds
         return summary
 
 
-def quarantine(skipped: Iterable[tuple[str, int | None, str]]) -> str:
-    """Return (file, line, error) of each skipped row as JSON lines."""
-    rows = [
-        {"file": file, "line": line, "error": error.removesuffix(f", {SKIP_HINT}")}
-        for file, line, error in skipped
-    ]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+class Quarantined(NamedTuple):
+    """A row that could not be read: its file, its line if that is known, and why."""
+
+    file: str
+    line: int | None
+    error: str
+
+
+def quarantine(skipped: Iterable[Quarantined]) -> str:
+    """Return skipped rows as JSON lines."""
+    rows = [row._replace(error=row.error.removesuffix(f", {SKIP_HINT}")) for row in skipped]
+    lines = "".join(json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows)
     # names that are no Unicode are escaped
     return lines.encode("utf-8", "backslashreplace").decode()
 

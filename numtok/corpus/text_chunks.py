@@ -14,11 +14,11 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.encode_options import EncodeOptions, check_delimiter
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined
-from numtok.corpus.read.documents import read_batches, rows_before
+from numtok.corpus.read.documents import lines_before, read_batches, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
 from numtok.corpus.split import HashRange
-from numtok.corpus.summary import BATCH_BYTES
+from numtok.corpus.summary import BATCH_BYTES, Quarantined
 from numtok.errors import NumtokError
 
 SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
@@ -51,7 +51,7 @@ class Reader:
             delimiter=check_delimiter(options.delimiter),
         )
         self.text_column = ""  # of the first file that has one
-        self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
+        self.skipped: list[Quarantined] = []
         self.without_text = 0  # documents
         self.first_without_text = ""  # the file and the row, from 1, of the first of them
         self._documents = documents
@@ -87,13 +87,19 @@ class Reader:
             options_of_file = dataclasses.replace(
                 self.options, keep_columns=names, kept_types=dict(types)
             )
+            bad: list[SkippedRow] = []
             for batch in read_batches(source, options_of_file):
-                self.bad += [(source, row) for row in batch.bad]
+                bad += batch.bad
                 if self._documents is not None:
                     batch = batch.take(np.flatnonzero(self._documents.contains(batch.texts)))
                 self._count(batch)
                 yield TextChunk(batch, done + batch.position)
             done += source.size or 0
+            before = lines_before(source) if bad else 0  # in the whole file
+            self.skipped += (
+                Quarantined(source.name, None if line is None else line + before, error)
+                for line, error in bad
+            )
 
     def _count(self, batch: TextBatch) -> None:
         self.text_column = self.text_column or batch.column

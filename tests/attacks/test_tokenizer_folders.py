@@ -3,17 +3,14 @@ folder; never another exception, and never a wrong tokenizer.
 """
 
 import copy
+import itertools
 import json
 
 import pytest
 import trained
-from hypothesis import given
-from hypothesis import strategies as st
 
 from numtok import Tokenizer
 from numtok.errors import NumtokError, TokenizerError
-from numtok.tokenizer.saving import check_settings
-from numtok.tokenizer.tokenizer_json import numbered
 
 # Each variant of a folder is (what was done, text of tokenizer.json, text of numtok.json)
 WRONG = [None, 5, -1, 1.5, True, "a", [], {}, [None], [[]], {"type": None}]
@@ -138,12 +135,12 @@ MUST_FAIL = ["format", "tokens=a", "tokens=[None]", "vocab None", "vocab -1", "v
 MUST_FAIL += ["vocab 2147483648", "merge ab", "split (", "all ", "key deep"]
 
 
-def outcomes(kind, folder, load):
-    """What became of every variant: "good", "named" for an error that names the folder, or what
-    else it was.
+def outcomes(kind, folder, load, step=1):
+    """What became of every variant, or every so many: "good", "named" for an error that names the
+    folder, or what else it was.
     """
     found = {}
-    for name, config, options in variants(kind, folder):
+    for name, config, options in itertools.islice(variants(kind, folder), 0, None, step):
         (folder / "tokenizer.json").write_text(config, "utf-8")
         (folder / "numtok.json").write_text(options, "utf-8")
         try:
@@ -180,9 +177,8 @@ def test_the_drop_in_too(tmp_path):
     pytest.importorskip("transformers")
     from numtok import hf
 
-    found = outcomes("t5", tmp_path, lambda folder: hf.NumberTokenizer.from_pretrained(folder))
+    found = outcomes("t5", tmp_path, hf.NumberTokenizer.from_pretrained, step=4)
     assert set(found.values()) == {"good", "named"}
-    assert found["format 99"] == "named"
 
 
 @pytest.mark.parametrize(
@@ -202,41 +198,3 @@ def test_what_the_error_says(name, text, message, tmp_path):
     with pytest.raises(TokenizerError, match=message) as caught:
         Tokenizer.from_pretrained(tmp_path)
     assert str(path) in str(caught.value)
-
-
-def test_a_panic_is_an_error():
-    normalizer = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
-    with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
-        Tokenizer(trained.config("bert") | {"normalizer": normalizer}, "xval")
-
-
-NAMES = st.sampled_from(["type", "name", "vocab", "content", "id", "a"])
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
-    max_leaves=6,
-)
-GOOD = {"format": 1, "grammar": {}, "numbers": [{"name": "xval"}], "leading_space": "auto"}
-GOOD |= {"tokens": []}
-
-
-@given(st.dictionaries(st.sampled_from([*GOOD]), json_values), st.booleans())
-def test_any_settings(changed, whole):
-    try:
-        check_settings(changed if whole else GOOD | changed, "numtok.json")
-    except TokenizerError as error:
-        assert "numtok.json" in str(error)
-
-
-@pytest.mark.filterwarnings("ignore")
-@given(
-    st.dictionaries(st.sampled_from(["added_tokens", *PARTS]), json_values),
-    json_values,
-    json_values,
-)
-def test_any_tokenizer_json(changed, vocabulary, merges):
-    config = {"model": {"type": "BPE", "vocab": vocabulary, "merges": merges}} | changed
-    try:
-        Tokenizer(numbered(config, "tokenizer.json"), "xval").encode("a 5")
-    except NumtokError as error:
-        assert str(error)

@@ -5,11 +5,9 @@ as a page.
 import json
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,8 +18,7 @@ from places import SAMPLE
 import numtok
 from numtok.corpus.row_viewer import stored_row, text_of
 from numtok.errors import InputError
-from numtok.representations import REPRESENTATIONS, Column, QuantileBins, SingleToken
-from numtok.representations.values import numbers_from_floats
+from numtok.representations import QuantileBins
 
 TEXTS = [json.loads(line)["text"] for line in SAMPLE.read_text("utf-8").splitlines()]
 
@@ -59,32 +56,7 @@ def test_standard_input_limits_and_colour():
         assert ("48;5;215m" in told) == ("\x1b" in told) == bool(force)
 
 
-@dataclass(frozen=True)
-class HalfBits(SingleToken):
-    """A throw-away representation with bits of its own."""
-
-    name: ClassVar[str] = "half"
-    declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_half", pa.uint16(), np.int64, bit_fields=(1, 5, 10)),
-    )
-
-    def fits(self, numbers):
-        return np.isfinite(numbers.to_float32().astype(np.float16))
-
-    def encode(self, numbers):
-        return {"number_half": pa.array(numbers.to_float32().astype(np.float16).view(np.uint16))}
-
-    def decode(self, columns):
-        return numbers_from_floats(columns["number_half"].to_numpy().view(np.float16), self.name)
-
-
-def test_bits_are_shown_by_their_fields(tmp_path, monkeypatch):
-    monkeypatch.setitem(REPRESENTATIONS, HalfBits.name, HalfBits)
-    assert re.search(r"-1\.5 +1 01111 1000000000\n", inspect("is -1.5", "--numbers", "half"))
-    page = tmp_path / "page.html"
-    inspect("is -1.5", "--numbers", "half", "--html", str(page))
-    fields = {"text": "1 01111 1000000000", "bits": ["1", "01111", "1000000000"]}
-    assert page_data(page)["views"][0]["rows"] == [[0, fields]]
+def test_bits_are_shown_by_their_fields(tmp_path):
     bits = "1 01111111101 0011001100110011001100110011001100110011001100110100"
     text = "is -0.30000000000000004"
     told = inspect(text, "--numbers", "bits:64", "--numbers", "xval,bits")

@@ -101,24 +101,6 @@ def test_a_file_of_options(corpus):
     assert list(jobs.shards(Path("other"))) == ["00000-of-00002.parquet", "00001-of-00002.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.toml", "numbres = 'xval'", "'numbres', which is no option of `numtok encode`"),
-        ("a.toml", "config = 'b.toml'", "'config', which is no option"),
-        ("a.toml", "numbers = ", "is no TOML"),
-        ("a.toml", "shards = 0", "0 is not in the range"),
-        ("a.json", '{"shards": 3}', "is no TOML"),
-        ("none.toml", None, "cannot be read: No such file"),
-    ],
-)
-def test_bad_files_of_options(name, content, message, corpus):
-    if content is not None:
-        Path(name).write_text(content)
-    assert message in refused("encode", "in", "-o", "out/", "--config", name)
-    assert not Path("out").exists()
-
-
 def test_a_folder_that_is_no_job(corpus):
     assert "is not the folder of a job" in refused("finish", "in")
     assert "is not the folder of a job" in refused("finish", "nowhere")

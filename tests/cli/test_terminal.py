@@ -95,13 +95,6 @@ def test_messages_and_tables_pass_none_either(tmp_path, monkeypatch):
 # Streams that take nothing
 
 
-def test_a_name_that_is_not_unicode(tmp_path):
-    (tmp_path / "in.jsonl").write_text('{"text": "1"}\n')
-    done = shell(f"{NUMTOK} encode in.jsonl -o $'o\\xff.parquet'", tmp_path)
-    assert done.returncode == 0 and "error" not in done.stderr
-    assert done.stdout.startswith("o\\udcff.parquet\n")
-
-
 @pytest.mark.parametrize(
     ("command", "where"),  # a file that is opened while there is no standard output takes its place
     [
@@ -133,11 +126,6 @@ def test_standard_error_that_takes_nothing(where, tmp_path):
     assert (tmp_path / "code").read_text() == "0\n1\n"
     assert "Traceback" not in done.stdout + done.stderr
     assert (tmp_path / "o.parquet").read_bytes()[:4] == b"PAR1"
-
-
-def test_a_reader_that_goes_away_is_silent(tmp_path):
-    done = shell(f"{NUMTOK} inspect '{'5 ' * 5000}' | head -1", tmp_path)
-    assert (done.stdout, done.stderr) == ("5,000 numbers in 10,000 characters\n", "")
 
 
 @pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])

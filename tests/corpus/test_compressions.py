@@ -90,14 +90,3 @@ def test_frames_of_zstd_that_are_to_be_skipped(tmp_path):
     frame = struct.pack("<II", 0x184D2A50, 5) + b"hello"
     for data in (frame + first, first + frame + second, first + frame, first + frame[:-2]):
         assert_as_the_tool(write(tmp_path, "a.txt.zst", data))
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_small_reads_of_large_members(tmp_path, suffix):
-    lines = [f"{row} {row * 7919 % 10007}" for row in range(40_000)]
-    half = [
-        "".join(f"{line}\n" for line in part).encode() for part in (lines[:20_000], lines[20_000:])
-    ]
-    path = write(tmp_path, f"a.txt.{suffix}", b"".join(map(COMPRESS[suffix], half)))
-    for batch_bytes in (1000, 1 << 20):
-        assert read_all(path, batch_bytes=batch_bytes) == lines

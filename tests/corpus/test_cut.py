@@ -3,7 +3,6 @@ where lines begin.
 """
 
 import dataclasses
-import itertools
 import tempfile
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok.corpus.jobs.cut import cut, cut_again
-from numtok.corpus.read.documents import group_sizes, read_batches, rows_before
-from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import ByteStream, Source
 
 LINES = st.lists(st.text("ab é\r", max_size=30).map(str.encode), max_size=30).map(b"\n".join)
@@ -81,32 +78,6 @@ def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_pat
         assert [len(shard) for shard in made(whole, count)] == [files] * (6 // files)
     texts = written(str(tmp_path), [("txt", lines)])
     assert len(made(texts, 5)) == 5 and len(made(texts, 5, "file")) == 1
-
-
-@given(st.lists(st.integers(0, 40), max_size=9), st.integers(1, 12))
-@settings(max_examples=25)
-def test_row_groups_are_kept_whole(rows, count):
-    texts = [f"row {row}" for row in range(sum(rows))]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a.parquet")
-        table = pa.table({"text": pa.array(texts, pa.string())})
-        with pq.ParquetWriter(path, table.schema) as writer:
-            for start, size in zip(itertools.accumulate([0, *rows]), rows, strict=False):
-                writer.write_table(table.slice(start, size))
-        (source,) = find_inputs([path])
-        parts = parts_of([source], count)
-        if len(parts) > 1:
-            ends = [part.stop for part in parts]
-            assert [part.start for part in parts] == [0, *ends[:-1]]
-            assert ends[-1] == len(group_sizes(source))
-        assert sum(part.length for part in parts) == source.size
-        found = []
-        for piece in (part.source for part in parts):
-            assert rows_before(piece) == len(found)
-            for batch in read_batches(piece):
-                assert batch.first_row == len(found) - rows_before(piece)
-                found += batch.texts.to_pylist()
-        assert found == texts
 
 
 @given(LINES, LINES, st.integers(1, 12))

@@ -46,21 +46,6 @@ def write(path, data=b"whole", overwrite=True):
 # Leftovers
 
 
-def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path):
-    found = set()
-    for _ in range(3):
-        with new_file(tmp_path / "a.parquet", False) as file:
-            file.write(b"x")
-            [name] = names(tmp_path)
-            found.add(name)
-        (tmp_path / "a.parquet").unlink()
-    assert len(found) == 3, "the number of a process is not unique on shared storage, nor over time"
-    host = socket.gethostname()[:20].replace(".", "-")
-    assert all(
-        name.startswith(f".a.parquet.{host}") and f".{os.getpid()}-" in name for name in found
-    )
-
-
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
     interrupts.kill_with_children(start(tmp_path / "a.parquet", 60))
     [left] = names(tmp_path)

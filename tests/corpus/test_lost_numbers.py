@@ -93,40 +93,6 @@ def test_half_of_a_column_is_too_much_where_it_is_a_small_share_of_all(tmp_path)
     numtok.encode_files(tmp_path / "wide.parquet", out, template="row", numbers="xval")
 
 
-def test_few_outliers_do_not_stop(tmp_path):
-    texts = [f"It weighs {k}." for k in range(1, 200)] + ["There are 6e23."]
-    (tmp_path / "in.txt").write_text("\n".join(texts))
-    made = numtok.encode_files(tmp_path / "in.txt", tmp_path / "a.parquet", numbers="xval")
-    assert made.clipped == {"xval": 1}
-
-
-MAGNITUDES = {
-    "prose": ["In 2019 it had 3 rooms.", "It costs 309900 or 1.5e6.", "π is 3.14159, not 22/7."],
-    "small and large": ["1.5e-9"] * 70 + ["3e5"] * 30,
-    "all doubles": [f"{k % 9 + 1}e{k}" for k in range(-300, 308)],
-    "small": ["2e-9 to 7e-9"],
-    "zeros": ["0 is 0.0"],
-    "none": ["no number"],
-}
-
-
-@pytest.mark.parametrize("texts", MAGNITUDES.values(), ids=MAGNITUDES)
-def test_nothing_stops_or_is_clipped_by_default(tmp_path, texts):
-    """The command without ``--numbers`` takes logarithms, and the largest number becomes 5."""
-    (tmp_path / "in.txt").write_text("\n".join(texts))
-    done = run("encode", tmp_path / "in.txt", "-o", tmp_path / "a.parquet")
-    assert done.exit_code == 0, done.stderr
-    table = pq.read_table(tmp_path / "a.parquet")
-    scaled = np.abs(table["number_scaled"].combine_chunks().flatten().to_numpy())
-    values = np.abs(table["number_value"].combine_chunks().flatten().to_numpy())
-    xval = numtok.corpus.tokenizer_of(tmp_path / "a.parquet").representations[0]
-    assert xval.log and (scaled < xval.clip).all()
-    if values.any():
-        assert scaled.max() > 4.8
-    logarithms = np.log1p(values) / np.log(10)
-    np.testing.assert_allclose(scaled, logarithms * xval.scale, rtol=1e-5, atol=1e-37)
-
-
 def test_stats_says_that_encode_would_stop(tmp_path):
     homes = write_homes(tmp_path)
     told = run("stats", homes, "--template", HOMES, "--json", tmp_path / "s.json")

@@ -114,7 +114,7 @@ def test_a_changed_input_is_encoded_again_and_no_other(tmp_path):
     lines_of_a = (folder / "a.jsonl").read_bytes().splitlines(keepends=True)
     table = pq.read_table(folder / "d.parquet")
     changes = {
-        "a.jsonl": [b"".join(lines_of_a * 2), b"".join(lines_of_a[:2]), b"", b"".join(lines_of_a)],
+        "a.jsonl": [b"".join(lines_of_a * 2), b"", b"".join(lines_of_a[:9])],
         "c.jsonl.zst": [(folder / "b.jsonl").read_bytes()],
     }
     for name, contents in changes.items():
@@ -124,7 +124,7 @@ def test_a_changed_input_is_encoded_again_and_no_other(tmp_path):
             (folder / name).write_bytes(content)
             assert 0 < encode(tmp_path).resumed < shards
             assert texts(tmp_path) == expected_texts(folder)
-    for rows, size in ((table, 7), (table.slice(0, 40), 100), (table, 30)):
+    for rows, size in ((table, 7), (table.slice(0, 40), 100)):
         pq.write_table(rows, folder / "d.parquet", row_group_size=size)
         assert 0 < encode(tmp_path).resumed < shards
         assert texts(tmp_path) == expected_texts(folder)

@@ -10,7 +10,7 @@ import pytest
 from input_files import lines_of
 
 import numtok
-from numtok.corpus.split import HashRange, parse_split
+from numtok.corpus.split import HashRange
 from numtok.errors import JobError
 
 KEPT = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
@@ -89,9 +89,3 @@ def test_a_split_is_by_the_text_and_the_seed():
     assert (HashRange.parse("0.25:0.5", 0).contains(texts[::-1]) == taken[::-1]).all()
     assert (HashRange.parse("0.25:0.5", 0).contains(texts[7:300]) == taken[7:300]).all()
     assert (HashRange.parse("0.25:0.5", 1).contains(texts) != taken).sum() > 500
-
-
-def test_shares_add_up_exactly():
-    assert parse_split("a=0.1,b=0.2,c=0.7") == {"a": "0:0.1", "b": "0.1:0.3", "c": "0.3:1.0"}
-    tenths = [f"s{n}" for n in range(10)]
-    assert list(parse_split(",".join(f"{name}=0.1" for name in tenths))) == tenths

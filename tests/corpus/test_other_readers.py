@@ -24,10 +24,13 @@ from numtok_torch.data.rows import inner_shapes
 
 TEXTS = ["is 28.5 or 1,234", None, "", "none", "7", "60.2 and 5 and 1e5", None]
 CASES = {
-    "xval": [XVal()],
     "compact": [FloatBits(width=64, compact=True), FoNE(7, 5, chunk=5, compact=True)],
-    "reciprocal": [FloatBits(width=64, reciprocal=True)],
-    "all": [XVal(), FloatBits(), FoNE(6, 4, bases=(2, 5, 10)), LogFourier(4)],
+    "dense": [
+        XVal(),
+        FloatBits(width=64, reciprocal=True),
+        FoNE(6, 4, bases=(2, 5, 10)),
+        LogFourier(4),
+    ],
 }
 each = pytest.mark.parametrize("name", CASES)
 
@@ -91,7 +94,7 @@ def test_tensors_come_back(name, tmp_path):
 
 
 def test_the_values_are_not_copied():
-    batch = tokenizer_with("all").encode_batch(TEXTS).slice(3)
+    batch = tokenizer_with("dense").encode_batch(TEXTS).slice(3)
     stored = tensors_as_lists(batch)
     again = conform(stored)
     assert again.equals(batch) and again.schema.equals(batch.schema, check_metadata=True)
@@ -130,24 +133,3 @@ def test_polars_and_duckdb(name, tmp_path):
             assert flattened(row for (row,) in found) == values, column
             for one in (frame, lazy):
                 assert flattened(one[column].to_list()) == values, column
-
-
-def test_a_folder_of_shards(tmp_path):
-    """By its name where a program skips the inner folder, else by a pattern, as the page says."""
-    datasets, polars = pytest.importorskip("datasets"), pytest.importorskip("polars")
-    duckdb, folder = pytest.importorskip("duckdb"), tmp_path / "out"
-    for name in "ab":
-        (tmp_path / "in").mkdir(exist_ok=True)
-        write_texts(tmp_path / "in" / f"{name}.jsonl", TEXTS)
-    numtok.encode_files(tmp_path / "in", folder, numbers="bits", shards=2, keep_columns=["id"])
-    ids = [*range(len(TEXTS))] * 2
-    assert len(list(folder.glob("*.parquet"))) == 2
-    how = {"data_dir": str(folder), "split": "train", "cache_dir": str(tmp_path / "cache")}
-    assert datasets.load_dataset("parquet", **how)["id"] == ids
-    assert pq.read_table(folder)["id"].to_pylist() == ids
-    pattern = f"{folder}/*.parquet"
-    assert polars.scan_parquet(pattern).collect()["id"].to_list() == ids
-    assert polars.read_parquet(pattern)["id"].to_list() == ids
-    with duckdb.connect() as connection:
-        found = connection.execute(f"select id from '{pattern}'").fetchall()
-    assert sorted(one for (one,) in found) == sorted(ids)

@@ -155,9 +155,9 @@ def test_best_fit_is_that_of_a_search(lengths, size):
 TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in range(40)]
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    ("suffix", "numbers"), [("parquet", "place"), ("arrow", "xval,fone:6,4"), ("parquet", "bits")]
+    ("mode", "suffix", "numbers"),
+    [("sequential", "parquet", "place"), ("best-fit", "arrow", "xval,fone:6,4")],
 )
 def test_the_command_packs_and_gives_every_byte_back(mode, suffix, numbers, tmp_path):
     source, output = write_texts(tmp_path / "in.jsonl", TEXTS), tmp_path / f"packed.{suffix}"
@@ -200,10 +200,3 @@ def test_missing_rows_are_noticed(tmp_path):
             for batch in table.take(kept).combine_chunks().to_batches():
                 list(unpacker.documents(batch))
             unpacker.finish()
-
-
-def test_the_end_token_is_found_or_named():
-    tok = tokenizer("place")
-    assert end_token(tok) == 0
-    id_of_a = tok.config["model"]["vocab"]["a"]
-    assert end_token(tok, "a") == end_token(tok, id_of_a) == id_of_a

@@ -136,6 +136,8 @@ def test_jobs_in_one_folder_within_one_program(joined, tmp_path):
         assert column in jobs.table(tmp_path / "out").column_names
 
 
-def test_no_cluster(corpus, tmp_path):
+def test_ray_on_this_machine_alone_and_no_cluster(corpus, unbroken, tmp_path):
+    numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, ray="local")
+    assert jobs.shards(tmp_path / "out") == unbroken
     with pytest.raises(JobError, match="there is no Ray cluster at 'nowhere'"):
-        numtok.encode_files(corpus, tmp_path / "out", shards=2, ray="nowhere")
+        numtok.encode_files(corpus, tmp_path / "other", shards=2, ray="nowhere")

@@ -166,5 +166,8 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path):
         "'id', 'price', 'date' hold some" in said
         and "by template=... (--template), '{id} {price} {date}'" in said
     )
+    (tmp_path / "a.txt").write_text("none\n")
+    said = run("encode", tmp_path / "a.txt", "-o", out, "--overwrite").output
+    assert "no numbers; with tables, --template joins columns" in said
     assert numtok.corpus_stats(path, template="{price}").numbers == 2
     assert numtok.corpus_stats(path, template="row").numbers == 10

@@ -19,7 +19,7 @@ def write_tiny(folder, count, row=lambda number: {"id": number, "text": f"item {
 
 @pytest.mark.parametrize("call", ["encode", "folder", "stats"])
 def test_a_tiny_file_takes_a_millisecond_at_most(call, tmp_path):
-    count = 1500
+    count = 500
     few, many = write_tiny(tmp_path / "few", 2), write_tiny(tmp_path / "many", count)
 
     def seconds(inputs, output):
@@ -39,8 +39,6 @@ def test_a_tiny_file_takes_a_millisecond_at_most(call, tmp_path):
     ("output", "options"),
     [
         ("one.parquet", {}),
-        ("one.arrow", {}),
-        ("folder/", {}),
         ("folder/", {"pack": 64}),
         ("one.arrow", {"layout": "token"}),
     ],

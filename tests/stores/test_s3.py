@@ -131,7 +131,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "jsonl.zst", "parquet", "csv"])
+@pytest.mark.parametrize("kind", ["jsonl.zst", "parquet"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_object_that_changes_or_goes_while_it_is_read(
     store, tmp_path, monkeypatch, kind, change

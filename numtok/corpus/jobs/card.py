@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from numtok import storage
 from numtok.corpus.jobs.folder import Folder
 from numtok.corpus.summary import summed
 
@@ -45,11 +44,14 @@ def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
 
     if not _is_free(folder):
         return
-    columns: dict[str, str] = {}
-    for split, manifest in manifests.items():
-        for shard in manifest["shards"][: not columns]:  # the first of all
-            path = storage.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
-            columns = {field.name: str(field.type) for field in schema_of(path)}
+    shards = (
+        f"{split}/{shard['file']}".lstrip("/")
+        for split, manifest in manifests.items()
+        for shard in manifest["shards"]
+    )
+    first = next(shards, None)
+    schema = () if first is None else schema_of(folder.file(first))
+    columns = {field.name: str(field.type) for field in schema}
     shown = {re.sub(r"[\s|`]+", " ", name): kind for name, kind in columns.items()}
     rows = "".join(f"| `{name}` | {kind} |\n" for name, kind in shown.items())
     head = "".join(_yaml(name, value) for name, value in _head(manifests, columns).items())

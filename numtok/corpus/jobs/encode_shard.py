@@ -13,9 +13,7 @@ from typing import NamedTuple
 from numtok.corpus.encode import ShardSchema, encode_sources
 from numtok.corpus.jobs.folder import PLAN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard, as_json, saved_tokenizer
-from numtok.corpus.jobs.receipt import Counts, Receipt, SkippedRow
-from numtok.corpus.read.documents import lines_before
-from numtok.corpus.read.sources import Source
+from numtok.corpus.jobs.receipt import Counts, Receipt
 from numtok.corpus.summary import Progress, Run
 from numtok.corpus.text_chunks import Reader
 from numtok.errors import JobError, NumtokError
@@ -68,18 +66,9 @@ def encode_shard(
             cut_numbers=summary.cut_numbers,
         ),
         first_without_text=summary.first_without_text,
-        skipped=list(_skipped(reader)),
+        skipped=reader.skipped,
     )
     folder.write_json(shard.receipt, as_json(receipt))
-
-
-def _skipped(reader: Reader) -> list[SkippedRow]:
-    """Return the skipped rows with their lines in the whole files."""
-    before: dict[Source, int] = {source: lines_before(source) for source, _ in reader.bad}
-    return [
-        SkippedRow(source.name, None if line is None else line + before[source], error)
-        for source, (line, error) in reader.bad
-    ]
 
 
 def try_shard(

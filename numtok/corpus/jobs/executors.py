@@ -5,6 +5,7 @@ yields the outcome of one shard after the other, in any order; closing it stops 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import logging
@@ -59,15 +60,11 @@ def run_here(
     count = workers or processors()
     processes = 1 if alone else min(count, len(shards), most)
     threads = max(1, count // max(processes, 1))
-    if processes <= 1:
-        return run_serial(task, shards, threads, tick)
-    return run_processes(task, shards, processes, threads, tick)
-
-
-def run_serial(task: Task, shards: Sequence[Shard], threads: int, tick: Tick) -> Generator[Outcome]:
-    """Encode one shard after the other in this process."""
-    for shard in shards:
-        yield try_shard(task, shard, threads, lambda progress, at=shard.number: tick(at, progress))  # type: ignore[misc]
+    if processes > 1:
+        return run_processes(task, shards, processes, threads, tick)
+    return (
+        try_shard(task, shard, threads, functools.partial(tick, shard.number)) for shard in shards
+    )
 
 
 # In processes of this machine

@@ -157,19 +157,20 @@ def _total(receipts: Sequence[Receipt]) -> dict[str, Any]:
 
 def summarize(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summary:
     """Return the summary of the shards that these receipts are of."""
-    summary = Summary(**_total(receipts))
-    summary.quarantine = folder.file(QUARANTINE) if summary.skipped else ""
-    without_text = (one.first_without_text for one in receipts if one.first_without_text)
-    summary.first_without_text = next(without_text, "")
-    summary.rows = sum(receipt.rows for receipt in receipts)
-    summary.output = str(folder)
-    summary.output_bytes = sum(receipt.bytes for receipt in receipts)
-    summary.shards, summary.shards_done = len(plan.shards), len(receipts)
-    summary.representations = tuple(plan.numbers())
-    if plan.fit is not None:
-        summary.fit = Fit.from_json(plan.fit)
-        summary.representations = tuple(summary.fit.put_into(summary.representations))
-    return summary
+    total, numbers = _total(receipts), plan.numbers()
+    fit = None if plan.fit is None else Fit.from_json(plan.fit)
+    return Summary(
+        **total,
+        quarantine=folder.file(QUARANTINE) if total["skipped"] else "",
+        first_without_text=next(filter(None, (one.first_without_text for one in receipts)), ""),
+        representations=tuple(numbers if fit is None else fit.put_into(numbers)),
+        fit=fit,
+        rows=sum(receipt.rows for receipt in receipts),
+        output=str(folder),
+        output_bytes=sum(receipt.bytes for receipt in receipts),
+        shards=len(plan.shards),
+        shards_done=len(receipts),
+    )
 
 
 @dataclass(frozen=True)

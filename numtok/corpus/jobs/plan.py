@@ -168,20 +168,16 @@ class Plan:
             "options": {name: one for name, one in self.options.items() if name not in FREE},
         }
 
-    @functools.cached_property
+    @property
     def digest(self) -> str:
         """The digest of the plan."""
         return digest(as_json(self))
-
-    @functools.cached_property
-    def _bound_digest(self) -> str:
-        return digest([self.bound, self.kept])
 
     def key(self, shard: Shard) -> str:
         """Return the digest of all that a shard is made of: the options, and of each input the path,
         the size, the time of its change, and the part that is read.
         """
-        return digest([self._bound_digest, as_json(shard.parts)])
+        return digest([digest([self.bound, self.kept]), as_json(shard.parts)])
 
     @property
     def metadata(self) -> dict[bytes, bytes]:

@@ -8,21 +8,14 @@ from __future__ import annotations
 import functools
 import hashlib
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from numtok import storage
 from numtok.corpus.jobs.folder import OWN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard
+from numtok.corpus.summary import Quarantined
 from numtok.errors import JobError
 from numtok.tokenizer.number_selection import EncodeReport
-
-
-class SkippedRow(NamedTuple):
-    """A row that could not be read: its file, its line if that is known, and why."""
-
-    file: str
-    line: int | None
-    error: str
 
 
 @dataclass
@@ -45,7 +38,7 @@ class Receipt:
     rows: int
     report: Counts
     first_without_text: str  # the file and the row; empty if every document has a text
-    skipped: list[SkippedRow]
+    skipped: list[Quarantined]
     format: Literal[3] = 3
 
 

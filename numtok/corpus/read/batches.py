@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
 from numtok.tokenizer.metadata import MOST_TOKENS
-from numtok.tokenizer.schema import valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 # Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
@@ -125,14 +123,32 @@ class ReadOptions:
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
     ) -> list[str]:
-        """Return the columns to read, those of the text first; ``strings`` could be the text."""
-        if self.template is None:
-            asked = self.text_column
-            found = strings() if asked is None else ()
-            first = [pick_text_column(source, asked, names, found, self.keep_columns)]
-        else:
+        """Return the columns to read, those of the text first; ``strings`` could be the text.
+        ``MissingInputError`` lists the columns where one is not there, or none can be the text.
+        """
+        if self.template is not None:
             first = self.template.needed(names, source)
-            pick_text_column(source, first[0], names, (), self.keep_columns)
+        elif self.text_column is not None:
+            first = [self.text_column]
+        else:
+            first = []
+        listing = ", ".join(map(repr, names)) or "none"
+        for name in (*first, *self.keep_columns):
+            if name not in names:
+                way_out = (
+                    "choose one with text_column=NAME (--text-column NAME)"
+                    if name == self.text_column
+                    else "correct the list of columns to keep"
+                )
+                raise MissingInputError(
+                    f"no column {name!r}; the columns are {listing}: {way_out}", source.name
+                )
+            if names.count(name) > 1:
+                raise MissingInputError(
+                    f"{names.count(name)} columns are called {name!r}; rename all but one",
+                    source.name,
+                )
+        first = first or [_usual_text_column(source, names, strings(), listing)]
         return list(dict.fromkeys([*first, *self.keep_columns]))
 
 
@@ -149,35 +165,12 @@ def skipped_batch(
     return TextBatch(texts, kept, row, read if position is None else position, source, tuple(bad))
 
 
-def pick_text_column(
-    source: Source,
-    text_column: str | None,
-    columns: Sequence[str],
-    strings: Sequence[str],
-    keep_columns: Sequence[str] = (),
+def _usual_text_column(
+    source: Source, columns: Sequence[str], strings: Sequence[str], listing: str
 ) -> str:
-    """Return the text column's name: the asked one; else ``text``, or the first of ``TEXT_COLUMNS``
-    that holds strings; else the only one that does. ``MissingInputError`` lists the columns where
-    none fits.
+    """Return ``text``, or the first of ``TEXT_COLUMNS`` that holds strings; else the only column that
+    does.
     """
-    listing = ", ".join(repr(name) for name in columns) or "none"
-    for name in (*([text_column] if text_column is not None else []), *keep_columns):
-        if name not in columns:
-            way_out = (
-                "choose one with text_column=NAME (--text-column NAME)"
-                if name == text_column
-                else "correct the list of columns to keep"
-            )
-            raise MissingInputError(
-                f"no column {name!r}; the columns are {listing}: {way_out}", source.name
-            )
-        if columns.count(name) > 1:
-            raise MissingInputError(
-                f"{columns.count(name)} columns are called {name!r}; rename all but one",
-                source.name,
-            )
-    if text_column is not None:
-        return text_column
     for name in TEXT_COLUMNS:
         # one called text is meant, also where a file of many has something else in it
         if columns.count(name) == 1 and (name in strings or name == "text"):
@@ -237,7 +230,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
             " (--text-column NAME)",
             source.name,
         ) from None
-    if texts.nbytes > LONGEST_ROW and _value_lengths(texts).max(initial=0) > LONGEST_ROW:
+    if texts.nbytes > LONGEST_ROW and _lengths(texts).max(initial=0) > LONGEST_ROW:
         raise too_long("a document", LONGEST_ROW, source)
     return texts
 
@@ -324,49 +317,37 @@ def checked_batches(
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
     """Yield one record batch, checked and cut: its columns are ``names``, those of the text first."""
-    for part in decoded(batch, options.batch_bytes, source):
-        columns = dict(zip(names, part.columns, strict=True))
-        kept = {
-            name: as_kept(columns[name], name, source, options.kept_types.get(name))
-            for name in options.keep_columns
-        }
-        if options.template is None:
-            name, cells = names[0], None
-            texts = as_text(columns[name], name, source)
-        else:
-            name = ""
-            read = {name: columns[name] for name in options.template.columns or names}
-            for one, column in read.items():
-                check_column(column, one, source.name)
-            texts, cells = options.template.of_columns(read, source.name)
-        whole = TextBatch(texts, kept, row, position, source, (), name, cells=cells)
-        yield from cut_batches(whole, options.batch_bytes)
-        row += len(whole.texts)
+    batch = decoded(batch, source)
+    columns = dict(zip(names, batch.columns, strict=True))
+    kept = {
+        name: as_kept(columns[name], name, source, options.kept_types.get(name))
+        for name in options.keep_columns
+    }
+    if options.template is None:
+        name, cells = names[0], None
+        texts = as_text(columns[name], name, source)
+    else:
+        name = ""
+        read = {name: columns[name] for name in options.template.columns or names}
+        for one, column in read.items():
+            check_column(column, one, source.name)
+        texts, cells = options.template.of_columns(read, source.name)
+    whole = TextBatch(texts, kept, row, position, source, (), name, cells=cells)
+    yield from cut_batches(whole, options.batch_bytes)
 
 
-def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:
-    """Yield the rows with dictionaries decoded, also those in lists (an IPC file cannot change one
-    midway), in slices of bounded size: few bytes can mean many. InputError for a row of more than
-    512 MiB.
+def decoded(batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
+    """Return the rows with dictionaries decoded, also those in lists: an IPC file cannot change one
+    midway. InputError for a row of more than 512 MiB.
     """
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         _check_lists(column, name, source)
-    types = [_decoded_type(column.type) for column in batch.columns]
-    coded = [column for column, kind in zip(batch.columns, types, strict=True) if kind]
-    if not coded:
-        yield batch
-        return
-    sizes = np.sum([_decoded_bytes(column) for column in coded], 0)
-    if sizes.max(initial=0) > LONGEST_ROW:
-        raise too_long("a row", LONGEST_ROW, source)
-    fields = [
-        field.with_type(kind or field.type) for field, kind in zip(batch.schema, types, strict=True)
+    fields = [field.with_type(_decoded_type(field.type)) for field in batch.schema]
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, fields, strict=True)
     ]
-    schema = pa.schema(fields, batch.schema.metadata)
-    for start, stop in split_by_size(sizes, batch_bytes):
-        part = zip(batch.slice(start, stop - start).columns, types, strict=True)
-        columns = [_plain(column, kind) if kind else column for column, kind in part]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
 
 def _check_lists(column: pa.Array, name: str, source: Source) -> None:
@@ -377,32 +358,14 @@ def _check_lists(column: pa.Array, name: str, source: Source) -> None:
         raise too_long(f"a row of {name!r}", LONGEST_ROW, source)
 
 
-def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return a slice without its dictionary. A cast would decode all lists of which these are some."""
-    if not is_list(kind):
-        return column.cast(kind)
-    values, offsets = memory.flat(column)
-    return memory.list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
-
-
-def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type without its dictionary; None if it has none."""
+def _decoded_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type without its dictionary, if it has one."""
     if pa.types.is_dictionary(kind):
         return kind.value_type
     if not is_list(kind) or not pa.types.is_dictionary(kind.value_type):
-        return None
+        return kind
     inner = kind.value_field.with_type(kind.value_type.value_type)
     return pa.large_list(inner) if pa.types.is_large_list(kind) else pa.list_(inner)
-
-
-def _decoded_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return int64[rows]: the bytes of the values that each row refers to."""
-    values = column.values if is_list(column.type) else column
-    lengths = np.append(_value_lengths(values.dictionary), 0)  # at least one, where all are null
-    each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
-    if values is not column:
-        each = np.diff(np.append(0, np.cumsum(each))[column.offsets.to_numpy()])
-    return np.asarray(each, np.int64)
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -410,15 +373,11 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return int64[n]: the bytes of each value; 0 for values that are short anyway."""
-    if not is_bytes(values.type):
-        return np.zeros(len(values), np.int64)
-    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
-        values = values.cast(pa.large_binary())  # Arrow has no lengths for views
+def _lengths(texts: pa.Array) -> npt.NDArray[np.int64]:
+    """Return int64[n]: the bytes of each text, 0 for null."""
     import pyarrow.compute as pc
 
-    return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.int64)
+    return np.asarray(pc.fill_null(pc.binary_length(texts), 0), np.int64)
 
 
 def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
@@ -440,7 +399,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
         return
-    for start, stop in split_by_size(_value_lengths(batch.texts), batch_bytes):
+    for start, stop in split_by_size(_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         first, bad = batch.first_row + start, batch.bad if start == 0 else ()

@@ -123,43 +123,39 @@ class _Table:
         """Return the block by Arrow: the wanted columns as bytes, or all in the types that Arrow
         guesses.
         """
-        how = (names, wanted)
+
+        def read(data: bytes, leave_out: _LeaveOut) -> pa.Table:
+            return pyarrow.csv.read_csv(
+                pa.BufferReader(data),
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False, block_size=len(data) + 1, column_names=names
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.binary())
+                ),
+            )
+
         try:
             one_text(block.data, len(block.data))
         except pa.ArrowInvalid:
-            return self._parse_bytes(block.data, leave_out, *how)
-        return self._read(block.data, leave_out, *how)
-
-    def _parse_bytes(self, data: bytes, leave_out: _LeaveOut, *how: Sequence[str]) -> pa.Table:
-        """Return the same of bytes that are not UTF-8. ``leave_out`` gets rows as text, which Arrow
-        cannot make of these: so it gets those of a copy, and these are parsed without such rows.
-        """
+            pass
+        else:
+            return read(block.data, leave_out)
+        # Arrow gives rows to ``leave_out`` as text, which it cannot make of these bytes: so it gives
+        # those of a copy, and reads the others.
         left_out = set()
 
         def note(row: pyarrow.csv.InvalidRow) -> str:
             left_out.add(row.number - 1)
             return leave_out(row)
 
-        self._read(data.decode("utf-8", "replace").encode(), note, *how)
-        records = enumerate(self.record.finditer(data))
+        read(block.data.decode("utf-8", "replace").encode(), note)
+        records = enumerate(self.record.finditer(block.data))
         rest = b"".join(record[0] for number, record in records if number not in left_out)
-        return self._read(rest or b"\n", leave_out, *how)
-
-    def _read(
-        self, data: bytes, leave_out: _LeaveOut, names: Sequence[str], wanted: Sequence[str]
-    ) -> pa.Table:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            read_options=pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=len(data) + 1, column_names=names
-            ),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=wanted, column_types=dict.fromkeys(wanted, pa.binary())
-            ),
-        )
+        return read(rest or b"\n", leave_out)
 
 
 def _line_breaks(data: bytes) -> int:

@@ -18,7 +18,7 @@ from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.batches import decoded
 from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.errors import InputError
+from numtok.errors import InputError, NumtokError
 from numtok.tokenizer.layout import conform, conform_schema
 from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows
 
@@ -49,9 +49,10 @@ class EncodedFile(ABC):
         the row where columns disagree.
         """
         row, batch, names = 0, None, list(columns or self.schema.names)
-        with named_errors(Source(self.path, _KIND)):
-            for part in self._decoded(batch_bytes, names):
-                batch = self._conformed(part)
+        source = Source(self.path, _KIND)
+        with named_errors(source):
+            for stored in self._stream(batch_bytes, names):
+                batch = self._conformed(decoded(stored, source))
                 if self._is_numtoks:
                     check_rows(batch, self.path, row)
                 row += batch.num_rows
@@ -59,11 +60,6 @@ class EncodedFile(ABC):
         if batch is None:
             fields = [self.schema.field(name) for name in names]
             yield no_rows(pa.schema(fields, self.schema.metadata))
-
-    def _decoded(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        source = Source(self.path, _KIND)
-        for stored in self._stream(batch_bytes, columns):
-            yield from decoded(stored, batch_bytes, source)
 
     def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return conform(batch, self.path) if self._is_numtoks else batch
@@ -161,6 +157,8 @@ def schema_of(path: str | Path) -> pa.Schema:
         return file.schema
 
 
-def is_encoded(path: str | Path) -> bool:
-    """Whether a Parquet or Arrow file has numtok's metadata."""
-    return METADATA_KEY in (schema_of(path).metadata or {})
+def is_encoded(path: str) -> bool:
+    """Whether a file has numtok's metadata; a damaged one is left to whoever reads it."""
+    with contextlib.suppress(NumtokError):
+        return METADATA_KEY in (schema_of(path).metadata or {})
+    return False

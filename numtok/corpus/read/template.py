@@ -60,13 +60,10 @@ class Cells(NamedTuple):
         inside = ~beyond & (row == document) & (self.starts[row, column] < stop)
         return np.where(inside, column, -1)
 
-    def counted(
-        self, columns: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_] | None = None
-    ) -> dict[str, int]:
-        """Count numbers by column, of those that are ``chosen``, by what ``column_of`` returned."""
-        there = columns >= 0 if chosen is None else (columns >= 0) & chosen
+    def counted(self, columns: npt.NDArray[np.int64]) -> dict[str, int]:
+        """Count numbers by column, by what ``column_of`` returned."""
         counts: dict[str, int] = {}
-        each = np.bincount(columns[there], minlength=len(self.names)).tolist()
+        each = np.bincount(columns[columns >= 0], minlength=len(self.names)).tolist()
         for name, count in zip(self.names, each, strict=True):
             if count:
                 counts[name] = counts.get(name, 0) + count
@@ -193,7 +190,9 @@ class Template:
         return Cells(tuple(name for _, name in pieces), starts, stops)
 
     def of_rows(self, rows: Sequence[Mapping[str, str] | None]) -> tuple[pa.Array, Cells]:
-        """Return the same of objects of JSON, each given as :func:`as_written` gives it."""
+        """Return texts and cells, as :meth:`of_columns` does, of objects of JSON, each given as
+        :func:`as_written` gives it.
+        """
         names = self.columns or dict.fromkeys(name for row in rows for name in row or ())
         values = {name: [row.get(name) if row else None for row in rows] for name in names}
         columns = {name: pa.array(texts, pa.large_string()) for name, texts in values.items()}

@@ -38,7 +38,7 @@ class BatchWriter:
     ) -> None:
         """Start the file; use ``open_writer``, which also finishes or removes it."""
         self.path, self.schema, self.rows = path, schema, 0
-        self._file, self._to_stdout, self._finished = file, options.stream, False
+        self._file, self._to_stdout = file, options.stream
         self._counted = _Counted(file, options.stream)
         with self._named_errors():
             self._sink: Sink = OUTPUT_FORMATS[kind].sink(self._counted, schema, options)  # type: ignore[arg-type]  # all that is asked of it
@@ -47,6 +47,11 @@ class BatchWriter:
     def bytes_written(self) -> int:
         """Bytes of the file so far, without what still waits for its row group."""
         return int(self._counted.bytes_written)
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of these bytes."""
+        return str(self._counted.digest.hexdigest())
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; ``SchemaError`` if their columns are not those of the file."""
@@ -60,20 +65,11 @@ class BatchWriter:
         self.rows += batch.num_rows
 
     def finish(self) -> None:
-        """Write the rest and the footer, and force a file to the disk; once."""
-        if self._finished:
-            return
+        """Write the rest and the footer, and force a file to the disk."""
         with self._named_errors():
             self._sink.finish()
             if not self._to_stdout:
                 os.fsync(self._file.fileno())
-        self._finished = True
-
-    def sha256(self) -> str:
-        """Return the SHA-256 of the file, which must be finished."""
-        with self._named_errors():
-            self._file.seek(0)
-            return hashlib.file_digest(self._file, "sha256").hexdigest()
 
     def abandon(self) -> None:
         """Close what is open without complaint."""
@@ -103,12 +99,12 @@ class BatchWriter:
 
 
 class _Counted(io.RawIOBase):
-    """A file that a sink writes to: it writes all bytes or raises an error, and counts them.
-    ``open_writer`` closes it.
+    """A file that a sink writes to: it writes all bytes or raises an error, and counts and digests
+    them. ``open_writer`` closes it.
     """
 
     def __init__(self, file: BinaryIO, to_stdout: bool) -> None:
-        self._file, self.bytes_written = file, 0
+        self._file, self.bytes_written, self.digest = file, 0, hashlib.sha256()
         self._most = _CHUNK if to_stdout else None
         self._flushed: Any = file.flush if to_stdout else lambda: None
 
@@ -117,6 +113,7 @@ class _Counted(io.RawIOBase):
         while rest:
             written = self._file.write(rest[: self._most])
             self._flushed()
+            self.digest.update(rest[:written])
             self.bytes_written += written
             rest = rest[written:]
         return len(data)
