@@ -105,6 +105,23 @@ def test_endless_small_rows_are_read_piece_by_piece(tmp_path):
     assert said == "8000000" and peak < 500, "MiB"
 
 
+LONG = "12 of 34" * (1 << 17)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_long_values_that_are_stored_once_are_decoded_piece_by_piece(tmp_path, name):
+    """Two columns of 0.8 GB in some hundred bytes, whose dictionaries the schema tells."""
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 800, pa.int32()), pa.array([LONG]))
+    table, path = pa.table({"text": column, "id": column}), tmp_path / name
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="zstd")
+    else:
+        pa.feather.write_feather(table, path, "zstd")
+    assert path.stat().st_size < 3_000
+    [(said, peak)] = apart(("read", path, "line", "id"))
+    assert said == "800" and peak < 600, "MiB"
+
+
 def row_of_ids(path, count):
     """Write an encoded row of so many ids, in some kilobytes."""
     row = numtok.Tokenizer.from_pretrained().encode_batch(["none"], keep_text=True)

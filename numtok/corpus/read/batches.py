@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
 from numtok.tokenizer.metadata import MOST_TOKENS
+from numtok.tokenizer.schema import valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 # Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
@@ -317,37 +319,49 @@ def checked_batches(
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
     """Yield one record batch, checked and cut: its columns are ``names``, those of the text first."""
-    batch = decoded(batch, source)
-    columns = dict(zip(names, batch.columns, strict=True))
-    kept = {
-        name: as_kept(columns[name], name, source, options.kept_types.get(name))
-        for name in options.keep_columns
-    }
-    if options.template is None:
-        name, cells = names[0], None
-        texts = as_text(columns[name], name, source)
-    else:
-        name = ""
-        read = {name: columns[name] for name in options.template.columns or names}
-        for one, column in read.items():
-            check_column(column, one, source.name)
-        texts, cells = options.template.of_columns(read, source.name)
-    whole = TextBatch(texts, kept, row, position, source, (), name, cells=cells)
-    yield from cut_batches(whole, options.batch_bytes)
+    for part in decoded(batch, options.batch_bytes, source):
+        columns = dict(zip(names, part.columns, strict=True))
+        kept = {
+            name: as_kept(columns[name], name, source, options.kept_types.get(name))
+            for name in options.keep_columns
+        }
+        if options.template is None:
+            name, cells = names[0], None
+            texts = as_text(columns[name], name, source)
+        else:
+            name = ""
+            read = {name: columns[name] for name in options.template.columns or names}
+            for one, column in read.items():
+                check_column(column, one, source.name)
+            texts, cells = options.template.of_columns(read, source.name)
+        whole = TextBatch(texts, kept, row, position, source, (), name, cells=cells)
+        yield from cut_batches(whole, options.batch_bytes)
+        row += len(whole.texts)
 
 
-def decoded(batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
-    """Return the rows with dictionaries decoded, also those in lists: an IPC file cannot change one
-    midway. InputError for a row of more than 512 MiB.
+def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with dictionaries decoded, also those in lists (an IPC file cannot change one
+    midway), in slices of bounded size: few bytes can mean many. InputError for a row of more than
+    512 MiB.
     """
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         _check_lists(column, name, source)
-    fields = [field.with_type(_decoded_type(field.type)) for field in batch.schema]
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, fields, strict=True)
+    types = [_decoded_type(column.type) for column in batch.columns]
+    coded = [column for column, kind in zip(batch.columns, types, strict=True) if kind]
+    if not coded:
+        yield batch
+        return
+    sizes = np.sum([_decoded_bytes(column) for column in coded], 0)
+    if sizes.max(initial=0) > LONGEST_ROW:
+        raise too_long("a row", LONGEST_ROW, source)
+    fields = [
+        field.with_type(kind or field.type) for field, kind in zip(batch.schema, types, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
+    schema = pa.schema(fields, batch.schema.metadata)
+    for start, stop in split_by_size(sizes, batch_bytes):
+        part = zip(batch.slice(start, stop - start).columns, types, strict=True)
+        columns = [_plain(column, kind) if kind else column for column, kind in part]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _check_lists(column: pa.Array, name: str, source: Source) -> None:
@@ -358,14 +372,32 @@ def _check_lists(column: pa.Array, name: str, source: Source) -> None:
         raise too_long(f"a row of {name!r}", LONGEST_ROW, source)
 
 
-def _decoded_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type without its dictionary, if it has one."""
+def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a slice without its dictionary. A cast would decode all lists of which these are some."""
+    if not is_list(kind):
+        return column.cast(kind)
+    values, offsets = memory.flat(column)
+    return memory.list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
+
+
+def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type without its dictionary; None if it has none."""
     if pa.types.is_dictionary(kind):
         return kind.value_type
     if not is_list(kind) or not pa.types.is_dictionary(kind.value_type):
-        return kind
+        return None
     inner = kind.value_field.with_type(kind.value_type.value_type)
     return pa.large_list(inner) if pa.types.is_large_list(kind) else pa.list_(inner)
+
+
+def _decoded_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Return int64[rows]: the bytes of the values that each row refers to."""
+    values = column.values if is_list(column.type) else column
+    lengths = np.append(_value_lengths(values.dictionary), 0)  # at least one, where all are null
+    each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+    if values is not column:
+        each = np.diff(np.append(0, np.cumsum(each))[column.offsets.to_numpy()])
+    return np.asarray(each, np.int64)
 
 
 def is_list(kind: pa.DataType) -> bool:

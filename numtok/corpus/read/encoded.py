@@ -52,11 +52,12 @@ class EncodedFile(ABC):
         source = Source(self.path, _KIND)
         with named_errors(source):
             for stored in self._stream(batch_bytes, names):
-                batch = self._conformed(decoded(stored, source))
-                if self._is_numtoks:
-                    check_rows(batch, self.path, row)
-                row += batch.num_rows
-                yield batch
+                for part in decoded(stored, batch_bytes, source):
+                    batch = self._conformed(part)
+                    if self._is_numtoks:
+                        check_rows(batch, self.path, row)
+                    row += batch.num_rows
+                    yield batch
         if batch is None:
             fields = [self.schema.field(name) for name in names]
             yield no_rows(pa.schema(fields, self.schema.metadata))
