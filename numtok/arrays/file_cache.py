@@ -127,7 +127,9 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Cache ``content`` there in one step; OSError if the system refuses."""
+    """Cache ``content`` there in one step, and remove the older half of a folder that has more than
+    ``MOST_FILES``. OSError if the system refuses.
+    """
     folder = make_private(path.parent)
     temporary = folder / f"{path.name}.{secrets.token_hex(6)}.tmp"
     try:

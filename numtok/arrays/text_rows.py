@@ -171,6 +171,9 @@ def _is_missing(value: Any) -> bool:
 
 
 def _from_strings(texts: list[Any]) -> pa.Array:
+    """Convert texts to an Arrow array, NA and NaN of pandas to null. InputError, with the row, for
+    what is no text.
+    """
     if not _TEXT.issuperset(map(type, texts)):
         texts = [None if _is_missing(text) else text for text in texts]
         number, odd = next(

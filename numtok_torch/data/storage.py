@@ -67,18 +67,19 @@ class RowSelection:
         self.row_schema: pa.Schema = number_schema(self.schema)
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of encoded batches. SchemaError for a null row that is not to be skipped;
-        at the end, a warning if numbers are longer than a block.
+        """Yield encoded batches with the columns of ``row_schema``, packed into blocks if there is
+        a block size. SchemaError for a null row that is not to be skipped; at the end, a warning if
+        numbers are longer than a block.
         """
         before = 0
         for batch in batches:
             documents = self._without_nulls(to_number_layout(batch), before)
             before += batch.num_rows
-            yield from self._selected(
+            yield from self._of_row_schema(
                 [documents] if self._packed is None else self._packed.arrange(documents)
             )
         if self._packed is not None:
-            yield from self._selected(self._packed.rest())
+            yield from self._of_row_schema(self._packed.rest())
             if count := self._packed.cut_numbers:  # their values stay with their first tokens
                 warnings.warn(
                     f"{count} numbers are longer than a block and were cut, as if they went on"
@@ -95,7 +96,7 @@ class RowSelection:
             )
         return _take(batch, valid)
 
-    def _selected(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _of_row_schema(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = to_number_layout(batch).select(self.row_schema.names)
             if self._packed is not None:  # documents without tokens alone make no block

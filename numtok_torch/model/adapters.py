@@ -122,7 +122,8 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
 
 def merged(backbone: Any) -> Any:
     """Merge the adapters of a backbone into its weights, and take them out of it: return the
-    backbone inside of peft's wrapper, changed in place. ModelError if it has none.
+    backbone inside of peft's wrapper, changed in place. ModelError if it has none, or if they
+    repeat layers.
     """
     transformer = unwrapped(backbone)
     if not getattr(transformer, "peft_config", None):

@@ -214,7 +214,7 @@ class NumberModel(nn.Module):
         return model
 
     def _freeze(self, freeze: bool | str) -> None:
-        """Freeze the backbone as ``freeze_backbone`` says."""
+        """Freeze the backbone as ``freeze_backbone`` says, and a pooler, which no loss reaches."""
         if freeze not in (True, False, "trunk"):
             raise ModelError(f"freeze_backbone={freeze!r} is unknown; use True, False or 'trunk'")
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
