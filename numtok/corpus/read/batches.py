@@ -232,7 +232,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
             " (--text-column NAME)",
             source.name,
         ) from None
-    if texts.nbytes > LONGEST_ROW and _lengths(texts).max(initial=0) > LONGEST_ROW:
+    if texts.nbytes > LONGEST_ROW and _value_lengths(texts).max(initial=0) > LONGEST_ROW:
         raise too_long("a document", LONGEST_ROW, source)
     return texts
 
@@ -405,11 +405,15 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _lengths(texts: pa.Array) -> npt.NDArray[np.int64]:
-    """Return int64[n]: the bytes of each text, 0 for null."""
+def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return int64[n]: the bytes of each value; 0 for values that are short anyway."""
+    if not is_bytes(values.type):
+        return np.zeros(len(values), np.int64)
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())  # Arrow has no lengths for views
     import pyarrow.compute as pc
 
-    return np.asarray(pc.fill_null(pc.binary_length(texts), 0), np.int64)
+    return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.int64)
 
 
 def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
@@ -431,7 +435,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
         return
-    for start, stop in split_by_size(_lengths(batch.texts), batch_bytes):
+    for start, stop in split_by_size(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         first, bad = batch.first_row + start, batch.bad if start == 0 else ()
