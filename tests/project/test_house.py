@@ -169,7 +169,7 @@ def test_what_the_core_imports_is_a_dependency():
         base.partition(".")[0]
         for module, path in MODULES.items()
         if module.partition(".")[0] != "numtok_torch"
-        for base, _ in imports_in(path.read_text("utf-8"), module, path.stem == "__init__")
+        for base, _ in imports_in(parsed(path), module, path.stem == "__init__")
     }
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = {re.match(r"[\w-]+", one)[0] for one in declared["dependencies"]}
