@@ -198,3 +198,9 @@ def test_what_the_error_says(name, text, message, tmp_path):
     with pytest.raises(TokenizerError, match=message) as caught:
         Tokenizer.from_pretrained(tmp_path)
     assert str(path) in str(caught.value)
+
+
+def test_a_panic_is_an_error():
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
+        Tokenizer(trained.config("bert") | {"normalizer": normalizer}, "xval")
