@@ -316,6 +316,7 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     as encoding the text.
     """
 
+    _made: list[Any] | None = None
     _make: Callable[[], list[Any]] | None = None
 
     @classmethod
@@ -324,20 +325,22 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     ) -> LazyBatchEncoding:
         """Return the encoding of ``data``, which is not copied; ``make`` makes the ``encodings``."""
         made = cls.__new__(cls)
-        vars(made).update(data=data, _n_sequences=n_sequences, _make=functools.cache(make))
+        vars(made).update(data=data, _n_sequences=n_sequences, _make=make)
         return made
 
     @property
     def _encodings(self) -> Any:
-        return None if self._make is None else self._make()
+        if self._made is None and self._make is not None:
+            self._made = self._make()
+        return self._made
 
     @_encodings.setter
     def _encodings(self, made: Any) -> None:
-        self._make = None if made is None else lambda: made
+        self._made = made
 
     @property
     def is_fast(self) -> bool:
-        return self._make is not None
+        return self._made is not None or self._make is not None
 
 
 class NumberEncoding:
