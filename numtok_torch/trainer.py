@@ -18,7 +18,7 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import describe, without_base, write_settings
 
 try:
-    from transformers import Trainer
+    from transformers import Trainer, TrainerCallback
 except ImportError as error:
     raise MissingDependencyError(
         "NumberTrainer needs transformers: pip install 'numtok[hf]'"
@@ -61,10 +61,10 @@ class NumberTrainer(Trainer):
         **options: Any,
     ) -> None:
         self.head_learning_rate = head_learning_rate
-        # of each part of the loss, over so many steps, since it was logged
-        self.sums: dict[str, Any] = {}
-        self.steps = 0
+        self.sums: dict[str, Any] = {}  # of each part of the loss, since it was logged
+        self.logged_at = 0  # the step of that
         super().__init__(model, args, data_collator, *arguments, **options)
+        self.add_callback(_Restart(self))
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
             raise ModelError(
@@ -112,17 +112,11 @@ class NumberTrainer(Trainer):
         self.numbers = unwrapped(model)
         return model
 
-    def train(self, *arguments: Any, **options: Any) -> Any:
-        """Train as transformers does, and log the parts of the loss of this training alone."""
-        self.sums, self.steps = {}, 0
-        return super().train(*arguments, **options)
-
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
     ) -> tuple[list[Any], Any]:
         """Return the batches of a step, each with the count of numbers in all of them."""
         batches, tokens = super().get_batch_samples(epoch_iterator, num_batches, device)
-        self.steps += 1
         if self.numbers.task is not None:
             return batches, tokens
         count = torch.tensor(float(sum(map(self.numbers.count_numbers, batches))), device=device)
@@ -196,14 +190,25 @@ class NumberTrainer(Trainer):
 
     def log(self, logs: dict[str, float], *arguments: Any, **options: Any) -> None:
         """Log the parts of the loss beside it: means over the steps since they were logged."""
-        if "loss" in logs and self.steps:
+        if "loss" in logs and (steps := self.state.global_step - self.logged_at) > 0:
             zero = torch.zeros((), device=self.args.device)
             sums = torch.stack([self.sums.get(name, zero) for name in PARTS]).float()
-            means = self.accelerator.gather(sums[None]).mean(0) / self.steps  # over all processes
+            means = self.accelerator.gather(sums[None]).mean(0) / steps  # over all processes
             logs |= {
                 name: one
                 for name, one in zip(PARTS, means.tolist(), strict=True)
                 if name in self.sums
             }
-            self.sums, self.steps = {}, 0
+            self.sums, self.logged_at = {}, self.state.global_step
         super().log(logs, *arguments, **options)
+
+
+class _Restart(TrainerCallback):
+    """Has a trainer forget, when training begins, the losses that were summed up before."""
+
+    def __init__(self, trainer: NumberTrainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Sum up from the step on at which training begins, is resumed, or is tried again."""
+        self.trainer.sums, self.trainer.logged_at = {}, state.global_step

@@ -167,8 +167,8 @@ def save(
         state, settings = without_base(model, base)
     else:
         settings = describe(model)
-        if state is None:
-            state = {name: one for name, one in model.state_dict().items() if name != EXTRA}
+        state = model.state_dict() if state is None else state
+        state = {name: one for name, one in state.items() if name != EXTRA}
     state = {name: one.detach().contiguous() for name, one in state.items()}
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})

@@ -118,6 +118,14 @@ def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
         NumberModel.from_pretrained(tmp_path / "small")
 
 
+def test_a_state_dict_that_is_given_is_saved_as_the_model_s_own(base, tmp_path):
+    made = model(base("gpt2"), "gpt2", "frozen", PreTrainedNumberModel)
+    made.save_pretrained(tmp_path / "own")
+    made.save_pretrained(tmp_path / "given", state_dict=made.state_dict())
+    own, given = weights(tmp_path / "own"), weights(tmp_path / "given")
+    assert own.keys() == given.keys() and "_extra_state" not in given
+
+
 def test_adapters_that_transformers_loaded(base, tmp_path):
     """``load_adapter`` gives a tied output layer a copy of its weights."""
     peft = pytest.importorskip("peft")

@@ -356,6 +356,39 @@ def test_the_parts_of_the_loss_are_logged_of_the_steps_they_are_of(tmp_path):
     assert parts_of(first) == whole
 
 
+class Endless(torch.utils.data.IterableDataset):
+    """The uneven rows as a stream without a length, which a training begins again and again."""
+
+    def __iter__(self):
+        return iter(list(Uneven()))
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_the_parts_of_the_loss_are_logged_over_several_passes_of_a_stream(batches, tmp_path):
+    """Also where the last batches of a pass are fewer than a step has."""
+    options = {"max_steps": 9, "logging_steps": 2, "per_device_train_batch_size": 1}
+    options |= {"gradient_accumulation_steps": batches, "train_dataset": Endless()}
+    trained = trainer(tmp_path, made(), NumberTrainer, **options)
+    trained.train()
+    assert len(parts_of(trained)) == 4
+
+
+def test_the_parts_of_the_loss_of_a_try_that_ran_out_of_memory_are_not_logged(tmp_path):
+    options = {"max_steps": 4, "logging_steps": 4, "per_device_train_batch_size": 4}
+    trained = trainer(tmp_path, made(), NumberTrainer, auto_find_batch_size=True, **options)
+    step, sizes = trained.training_step, []
+
+    def short_of_memory(model, inputs, *arguments):
+        sizes.append(len(inputs["input_ids"]))
+        if len(sizes) == 3:
+            raise RuntimeError("CUDA out of memory.")
+        return step(model, inputs, *arguments)
+
+    trained.training_step = short_of_memory
+    trained.train()
+    assert sizes[0] > sizes[-1] and len(parts_of(trained)) == 1
+
+
 def test_the_parts_of_a_classifier_s_loss_are_means_over_the_batches_of_a_step(tmp_path):
     config = transformers.BertConfig(**tiny.SIZES)
     model = tiny.number_model(transformers.BertForSequenceClassification(config))
