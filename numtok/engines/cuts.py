@@ -95,14 +95,16 @@ def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
 
 
 def tokens_to_leave_whole(config: Config) -> list[str]:
-    """Return the added tokens after which a space is not as after a word: those that strip it, or
-    all if a normalizer looks at the first space of a text.
+    """Return the added tokens beside which a space is not as beside a word: those that strip it, or
+    begin with it and want whole words; all if a normalizer looks at the first space of a text.
     """
     kinds = {step["type"] for step in steps_of(config.get("normalizer"), "normalizers")}
     return [
         token["content"]
         for token in config["added_tokens"]
-        if token["rstrip"] or kinds & {"Prepend", "Strip"}
+        if token["rstrip"]
+        or (token["single_word"] and token["content"].startswith((" ", MARK)))
+        or kinds & {"Prepend", "Strip"}
     ]
 
 

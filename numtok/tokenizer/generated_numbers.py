@@ -206,7 +206,8 @@ class PlaceTracker:
         def ids(contents: Iterable[str]) -> list[int]:
             return [vocabulary[one] for one in contents if one in vocabulary]
 
-        self._widths = np.zeros(max(vocabulary.values()) + 2, np.int64)  # digits of each token
+        # digits of each token; the last is any other one
+        self._widths = np.zeros(max(vocabulary.values(), default=0) + 2, np.int64)
         for group in groups(LONGEST_GROUP):
             self._widths[ids((group, symbol_token(group)))] = len(group)
         inner = {*"-+.,_'"} - {point}
@@ -229,9 +230,9 @@ class PlaceTracker:
 
     def step(self, ids: npt.ArrayLike) -> Ints:
         """Return the places, int64 (rows,), of the tokens (rows,) just written."""
-        ids = np.asarray(ids)
+        ids = np.asarray(ids, np.int64)
         opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
-        width = self._widths[np.minimum(ids, len(self._widths) - 1)]
+        width = self._widths[np.clip(ids, -1, len(self._widths) - 1)]
         state = np.zeros((5, len(ids)), np.int64) if self._state is None else self._state
         was_inside, was_behind, was_power = state[:3].astype(np.bool_)
         inside, now = opens | (was_inside & ((width > 0) | point | inner | power)), state[4]

@@ -147,6 +147,14 @@ def test_what_is_not_known_to_cut_is_left_whole(name):
     assert isinstance(usual, WordCacheEngine | SpecialRowsEngine)
 
 
+def test_whole_words_that_begin_with_a_space():
+    """What stands before the space decides, also where the words of a text come again."""
+    config = trained.config("gpt2") | with_tokens("gpt2", (" qab", {"single_word": True}))
+    for engine in ("auto", "tokenizers"):
+        tok = Tokenizer(config, [TAKES_ALL], engine=engine)
+        check(tok, Oracle(config, tok.tokens), ["b qab 5, ( qab " * 50])
+
+
 def test_other_pre_tokenizers_are_not_taken_for_known_ones():
     prefix = '"add_prefix_space": {}'
     for kind in ("gpt2", "neox", "llama3", "qwen", "gpt4o"):

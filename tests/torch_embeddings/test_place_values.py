@@ -140,8 +140,12 @@ def test_the_tracker_keeps_a_state_for_each_row_and_beam():
         ([one, one, word], [1, 3, 0]),
         ([SYMBOLS["e"], one, one], [0, 4, 0]),
         ([one, 3, one], [0, 0, 0]),
+        ([2, 2, 2], [0, 0, 0]),
+        ([one, -100, 9999], [1, 0, 0]),  # no tokens of the vocabulary
+        ([one, one, one], [2, 0, 0]),
     ):
         if ids is None:
             tracker.reorder(places)
         else:
             assert tracker.step(ids).tolist() == places
+    assert PlaceTracker(SYMBOLS).step([]).tolist() == []
