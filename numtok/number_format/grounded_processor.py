@@ -87,7 +87,7 @@ class GroundedLogitsProcessor(RowsProcessor):
         tokens, ending = state
         ids = self._vocabulary.ids[tokens.allowed(ending) & ~self._is_end]
         may_end = tokens.text.may_end(ending.state) and not ending.pending
-        return np.append(ids, self.ends) if may_end else ids
+        return np.append(ids, np.array(self.ends, np.int64)) if may_end else ids
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return the scores of the tokens that may follow, and -inf for all others."""

@@ -148,10 +148,11 @@ class NumberFormatProcessor(RowsProcessor):
 
     def allowed(self, state: int) -> Ints:
         """Return the ids of the tokens that may follow: the end tokens where no others may."""
+        ends = np.array(self.ends, np.int64)  # there may be none
         if state in (ENDED, self._nowhere):
-            return np.array(self.ends)
+            return ends
         ids = self.trie.ids[self._ends_well[self._nodes_after(state)[self.trie.node]]]
-        return np.append(ids, self.ends) if self._complete[state] else ids
+        return np.append(ids, ends) if self._complete[state] else ids
 
     def _states_that_end(self) -> Any:
         """bool[states], from which tokens lead to a whole number: all, if each character of the

@@ -116,6 +116,15 @@ def test_packed_and_null_rows_and_those_that_there_are_not(tmp_path):
     refused("inspect", tmp_path / "null.parquet", "--row", "2")
 
 
+@pytest.mark.parametrize("metadata", [b"{", b'{"format": 99}'])
+def test_an_encoded_file_whose_metadata_cannot_be_read_is_no_corpus(metadata, tmp_path):
+    table = pa.table({"text": ["a 5"], "number_index": [[0]]}, metadata={"numtok": metadata})
+    pq.write_table(table, tmp_path / "a.parquet")
+    for command in ("inspect", "stats"):
+        told = refused(command, tmp_path / "a.parquet")
+        assert "metadata is damaged" in told or "the data has format 99" in told
+
+
 def test_of_a_folder_the_first_file_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     job, corpus = Path("job"), Path("corpus")

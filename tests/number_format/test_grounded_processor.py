@@ -209,6 +209,16 @@ def test_other_constraints_alone_hold_where_nothing_may_follow():
     assert (processor("gpt2")(ids, scores) == scores).all()
 
 
+def test_there_may_be_no_end_tokens():
+    stock = tokenizer("gpt2")
+    ids = torch.tensor([stock("It has 17 rooms.\n")["input_ids"]])
+    hold = GroundedLogitsProcessor(stock, eos_token_id=[])
+    held = hold(ids, torch.zeros(1, len(stock)))[0]
+    one, nine = (stock(text, add_special_tokens=False)["input_ids"][0] for text in "19")
+    assert held[one] == 0
+    assert held[nine] == -np.inf
+
+
 def test_a_tokenizer_without_digits_is_refused():
     with pytest.raises(FormatError, match="no token for each digit"):
         GroundedLogitsProcessor(SlowTokenizer("</s>", "a", "12"))

@@ -93,6 +93,16 @@ def test_other_constraints_alone_hold_where_nothing_may_follow():
     assert (processor(torch.tensor([[5]]), scores) == scores).all()
 
 
+def test_without_end_tokens_other_constraints_alone_hold_where_no_digit_may_follow():
+    tokenizer = stock("gpt2")
+    processor = NumberFormat(0, 9).logits_processor(tokenizer, eos_token_id=[])
+    scores = torch.zeros(1, len(tokenizer))
+    ids = tokenizer("It is", add_special_tokens=False)["input_ids"]
+    assert not torch.equal(processor(torch.tensor([ids]), scores), scores)
+    ids += tokenizer(" 5", add_special_tokens=False)["input_ids"]
+    assert torch.equal(processor(torch.tensor([ids]), scores), scores)
+
+
 def test_tokens_that_lead_nowhere_are_not_taken():
     """No token is a lone 5, so 5 and 50 cannot be written, and no 1 may follow where it would."""
     tokenizer = SlowTokenizer("</s>", "1", "25", "2")

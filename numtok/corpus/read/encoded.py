@@ -18,7 +18,7 @@ from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.batches import decoded
 from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.errors import InputError, NumtokError
+from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.tokenizer.layout import conform, conform_schema
 from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows
 
@@ -159,7 +159,12 @@ def schema_of(path: str | Path) -> pa.Schema:
 
 
 def is_encoded(path: str) -> bool:
-    """Whether a file has numtok's metadata; a damaged one is left to whoever reads it."""
-    with contextlib.suppress(NumtokError):
+    """Whether a file has numtok's metadata, which may be damaged or of a later version; a file that
+    is damaged itself is left to whoever reads it.
+    """
+    try:
         return METADATA_KEY in (schema_of(path).metadata or {})
-    return False
+    except SchemaError:
+        return True
+    except NumtokError:
+        return False
