@@ -136,8 +136,8 @@ MUST_FAIL += ["vocab 2147483648", "merge ab", "split (", "all ", "key deep"]
 
 
 def outcomes(kind, folder, load, step=1):
-    """What became of every variant, or every so many: "good", "named" for an error that names the
-    folder, or what else it was.
+    """Return the outcome of every variant, or of each ``step``-th: "good", "named" for an error that
+    names the folder, or what else it was.
     """
     found = {}
     for name, config, options in itertools.islice(variants(kind, folder), 0, None, step):

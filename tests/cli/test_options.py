@@ -219,7 +219,7 @@ def outcome(words, made, to, monkeypatch):
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """Those of commands without what is added, by the words."""
+    """Cache the outcomes of commands without the options under test, by their words."""
     return {}
 
 

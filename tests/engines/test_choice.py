@@ -148,7 +148,7 @@ def test_what_is_not_known_to_cut_is_left_whole(name):
 
 
 def test_whole_words_that_begin_with_a_space():
-    """What stands before the space decides, also where the words of a text come again."""
+    """Whole words are told by the character before the space, also in words that come again."""
     config = trained.config("gpt2") | with_tokens("gpt2", (" qab", {"single_word": True}))
     for engine in ("auto", "tokenizers"):
         tok = Tokenizer(config, [TAKES_ALL], engine=engine)

@@ -85,7 +85,7 @@ def test_other_ways_in(kind, text, pair, options):
 
 @every_kind
 def test_batch_encoding(kind):
-    """What can be done with the result: items, slices, conversion, pickle, copies."""
+    """Results have the items, slices, conversions, pickles and copies of the source tokenizer."""
     tok, stock = ours(kind), source(kind)
     ways = [
         lambda one: one[0],
@@ -134,7 +134,7 @@ def test_pad(kind):
 
 @every_kind
 def test_bad_input(kind):
-    """The same type of exception, and none where there is none; afterwards it works as before."""
+    """Bad input raises the source tokenizer's type of exception, and changes nothing."""
     tok, stock = ours(kind), source(kind)
     split, padded = {"is_split_into_words": True}, {"padding": True, "return_tensors": "np"}
     good = (["a text without", "any of these"], None), ("a text without", "any of these")
@@ -156,7 +156,7 @@ def test_bad_input(kind):
 @settings(max_examples=examples(8, thorough=25))
 @given(data=st.data())
 def test_decode(kind, data):
-    """Of ids that come from text, and of any ids, in every form and with every flag; at once and
+    """Decode ids that come from text, and any ids, in every form and with every flag; at once and
     token by token: ``DecodeStream`` as servers use it, and the streamers of transformers.
     """
     tok, stock = ours(kind), source(kind)

@@ -126,7 +126,9 @@ def check_streams(got, expected, oracle):
 
 
 def same_stream(ours, theirs):
-    """One row of a stream: equal, also in the sign of zero; an empty row may have any shape."""
+    """Check that one row of a stream is equal, also in the sign of zero; an empty row may have any
+    shape.
+    """
     assert len(ours) == len(theirs)
     one, other = np.asarray(ours), np.asarray(theirs)
     if other.ndim < one.ndim:  # no number in the row to know the shape from
@@ -149,8 +151,8 @@ def same_rows(got, expected):
 
 
 def same_row(encoding, row):
-    """Of the tokens of one number, only the span of the whole is laid down: text tokens are where
-    they are, those of a number lie within it, or on the space before it.
+    """Check the spans of one row: tokens of text are where they are, those of a number lie within it,
+    or on the space before it.
     """
     assert isinstance(encoding, tokenizers.Encoding)
     spelled = any(one is not None and len(one[0].tokens) > 1 for one in row.numbers)

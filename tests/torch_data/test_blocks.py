@@ -176,7 +176,7 @@ LENGTH = 48
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One text packed in each way, and in a file of another kind."""
+    """Return a folder with the texts packed in each way, and in a file of another kind."""
     folder = tmp_path_factory.mktemp("packed")
     source = write_texts(folder / "in.jsonl", TEXTS)
     options = {"numbers": "xval", "scale": 0.05, "keep_text": True, "pack": LENGTH}
@@ -208,7 +208,7 @@ def test_rows_say_where_documents_begin(name, folder):
 
 
 def test_rows_of_datasets_give_the_same_batch(folder):
-    """What ``datasets`` reads has lists, and the columns of the file, whatever they are for."""
+    """Rows that ``datasets`` reads hold lists, and all columns of the file."""
     datasets = pytest.importorskip("datasets")
     path = folder / "sequential.parquet"
     rows = list(datasets.Dataset(pq.read_table(path)))
@@ -242,7 +242,7 @@ def pieces(path, rows):
 
 
 def piece(batch, line, place):
-    """One of them alone."""
+    """Return the tokens of one document of a packed batch."""
     names = batch.keys() - {"position_ids"}
     return {name: batch[name][line : line + 1, place] for name in names}
 

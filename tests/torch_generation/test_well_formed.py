@@ -106,7 +106,7 @@ def mistakes(tokenizer, ids):
 
 
 def written(name, way, new, seed=0, amount=4.0, **options):
-    """What a random model writes."""
+    """Return what a random model writes after each prompt, as ``generate`` returns it."""
     tokenizer = tokenizer_of(name)
     options |= WAYS[way] | {"eos_token_id": 9, "sequence_bias": bias(tokenizer, amount)}
     model = NumberModel(model_of(name, seed), None)
