@@ -345,6 +345,36 @@ def test_a_bad_row_of_an_array_is_left_out_by_itself(tmp_path):
     assert [row.line for row in batch.bad] == [2, 4]
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_bad_row_of_a_table_is_left_out_by_itself(tmp_path, name):
+    """The rows behind it are read, also in other row groups, and each is named."""
+    rows = [b"row %d" % k for k in range(100)]
+    bad = [17, 18, 55, 99]
+    for row in bad:
+        rows[row] = b"\xff 5"
+    table = pa.table({"text": pa.array(rows, pa.binary()), "id": range(100)})
+    write_table(table, tmp_path / name, rows=30)
+    error = failure(tmp_path / name, text_column="text")
+    assert (error.row, error.path) == (18, str(tmp_path / name)) and "on_error='skip'" in str(error)
+    out = tmp_path / "out"
+    numtok.encode_files(
+        *(tmp_path / name, f"{out}/"), numbers="bits", text_column="text", keep_columns=["id"],
+        keep_text=True, on_error="skip", shards=3, workers=1,
+    )  # fmt: skip
+    back = pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet"))))
+    assert back["id"].to_pylist() == [k for k in range(100) if k not in bad]
+    quarantine = (out / "__numtok" / "quarantine.jsonl").read_text().splitlines()
+    assert [json.loads(line)["line"] for line in quarantine] == [row + 1 for row in bad]
+
+
+def write_table(table, path, rows):
+    """Parquet or Arrow in groups of rows."""
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=rows)
+    else:
+        pyarrow.feather.write_feather(table, path, "uncompressed", chunksize=rows)
+
+
 # Damage
 
 

@@ -29,7 +29,9 @@ SKIP_HINT = "or drop such rows with on_error='skip' (--on-error skip)"
 
 
 class SkippedRow(NamedTuple):
-    """A row that could not be read: its line in the source, from 1, if that is known, and why."""
+    """A row that could not be read: its line in the source (in Parquet and Arrow its row), from 1, if
+    that is known, and why.
+    """
 
     line: int | None
     error: str
@@ -226,10 +228,10 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
     check_column(column, name, source.name)
     try:
         texts = column.cast(pa.large_string())
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            f"column {name!r} is not UTF-8 text: {error}; choose another with text_column=NAME"
-            " (--text-column NAME)",
+    except pa.ArrowInvalid:
+        raise DamagedValueError(
+            f"column {name!r} is not UTF-8 text; choose another with text_column=NAME (--text-column"
+            " NAME)",
             source.name,
         ) from None
     if texts.nbytes > LONGEST_ROW and _value_lengths(texts).max(initial=0) > LONGEST_ROW:
@@ -242,8 +244,9 @@ def check_column(column: pa.Array, name: str, path: str) -> None:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise InputError(
-            f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid"
+        damage = str(error).partition(" at string index")[0]
+        raise DamagedValueError(
+            f"column {name!r} is damaged or not UTF-8: {damage}; write the file again from valid"
             " text",
             path,
         ) from None
@@ -320,7 +323,21 @@ def checked_batches(
 ) -> Iterator[TextBatch]:
     """Yield one record batch, checked and cut: its columns are ``names``, those of the text first."""
     for part in decoded(batch, options.batch_bytes, source):
-        columns = dict(zip(names, part.columns, strict=True))
+        yield from _checked_rows(source, part, names, row, position, options)
+        row += part.num_rows
+
+
+def _checked_rows(
+    source: Source,
+    part: pa.RecordBatch,
+    names: Sequence[str],
+    row: int,
+    position: int,
+    options: ReadOptions,
+) -> Iterator[TextBatch]:
+    """Yield some rows, checked and cut. Where a value is damaged, halves of them tell which."""
+    columns = dict(zip(names, part.columns, strict=True))
+    try:
         kept = {
             name: as_kept(columns[name], name, source, options.kept_types.get(name))
             for name in options.keep_columns
@@ -334,9 +351,24 @@ def checked_batches(
             for one, column in read.items():
                 check_column(column, one, source.name)
             texts, cells = options.template.of_columns(read, source.name)
+    except DamagedValueError as error:
+        if part.num_rows > 1:
+            half = part.num_rows // 2
+            for rows, first in ((part.slice(0, half), row), (part.slice(half), row + half)):
+                yield from _checked_rows(source, rows, names, first, position, options)
+        elif options.on_error == "skip":
+            bad = [SkippedRow(row + 1, error.message)]
+            yield skipped_batch(source, options, row, bad, position)
+        else:
+            message = f"{error.message}, {SKIP_HINT}"
+            raise DamagedValueError(message, source.name, row=row + 1) from None
+    else:
         whole = TextBatch(texts, kept, row, position, source, (), name, cells=cells)
         yield from cut_batches(whole, options.batch_bytes)
-        row += len(whole.texts)
+
+
+class DamagedValueError(InputError):
+    """A value of a column is damaged, or is no text. The other rows may be sound."""
 
 
 def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:

@@ -94,6 +94,8 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
         if options.on_error == "raise" or isinstance(error, MissingInputError):
             if error.line is not None and source.start:  # of a part: the line of the file
                 error.line += lines_before(source)
+            if error.row is not None:
+                error.row += rows_before(source)
             raise
         reason = f"all from here on is left out: {error.message}"
         yield skipped_batch(source, options, rows, [SkippedRow(error.line, reason)])
@@ -145,9 +147,9 @@ def rows_before(source: Source) -> int:
 
 
 def lines_before(source: Source) -> int:
-    """Return the lines of the file in front of the part; 0 for a part of a table."""
+    """Return the lines of the file in front of the part; of Parquet, the rows."""
     if not source.start or INPUT_FORMATS[source.format].cut != "lines":
-        return 0
+        return rows_before(source)
     return sum(chunk.count(b"\n") for chunk in _before(source))
 
 
