@@ -157,10 +157,10 @@ def cached(kind: str, inputs: list[str], find: Callable[[], str]) -> str:
     for part in (source_key(find.__module__), kind, *inputs):
         digest.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
     path = folder / "facts" / f"{kind}-{digest.hexdigest()[:40]}"
-    known = read(path)
-    if known is not None:
-        return known.decode()
-    found = find()
+    stored = read(path)
+    if stored is not None:
+        return stored.decode()
+    result = find()
     with contextlib.suppress(OSError):
-        write(path, found.encode())
-    return found
+        write(path, result.encode())
+    return result

@@ -52,16 +52,16 @@ class Kernel:
             for name in self.function.__code__.co_names:
                 if isinstance(called := names.get(name), Kernel):
                     names[name] = called.compiled
-            made: Any = numba.njit(nogil=True, **_known(self.options))(self.function)
-            if hasattr(made, "py_func"):
+            compiled: Any = numba.njit(nogil=True, **_accepted(self.options))(self.function)
+            if hasattr(compiled, "py_func"):
                 # Other packages' extensions, such as awkward's, take a second to import.
-                made._compilation_chain_init_hook = lambda: None
+                compiled._compilation_chain_init_hook = lambda: None
                 if not self.options.get("no_cpython_wrapper"):  # else it is cached in its callers
-                    _cache(made)
-        return made
+                    _cache(compiled)
+        return compiled
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
+def _accepted(options: dict[str, Any]) -> dict[str, Any]:
     """Return those of the options that this Numba has: without the others kernels run too, only
     not as fast.
     """

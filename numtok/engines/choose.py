@@ -120,9 +120,9 @@ def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> E
     fast = SpecialRowsEngine(gigatoken, slow, unread) if unread else gigatoken
     # all that the outcome depends on beside numtok's own source
     versions = map(importlib.metadata.version, ("gigatoken", "tokenizers"))
-    given = [to_json(config), repr((tokens, parse_special, *versions, platform.machine()))]
+    depends_on = [to_json(config), repr((tokens, parse_special, *versions, platform.machine()))]
     merges = config["model"]["merges"]
-    file_cache.cached("same-ids", given, lambda: _compare(fast, slow(), tokens, merges))
+    file_cache.cached("same-ids", depends_on, lambda: _compare(fast, slow(), tokens, merges))
     return fast
 
 

@@ -143,8 +143,8 @@ def _cuts_at_spaces(step: Config) -> bool:
         return bool(step.get("split", True))
     if kind == "Split":
         how = step.get("behavior"), step.get("invert")
-        known = (*PATTERNS, CLIP) if how == ("Removed", True) else PATTERNS
-        return regex_of(step) in known and how in ALL_MATCHES
+        patterns = (*PATTERNS, CLIP) if how == ("Removed", True) else PATTERNS
+        return regex_of(step) in patterns and how in ALL_MATCHES
     return kind in WHITE_SPACE
 
 

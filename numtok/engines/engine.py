@@ -60,15 +60,15 @@ class Slots(NamedTuple):
 
     def part(self, first: int, last: int) -> Slots:
         """Return the slots of the documents from ``first`` to ``last``."""
-        own = slice(self.per_document[first], self.per_document[last])
-        tokens = slice(self.offsets[own.start], self.offsets[own.stop])
+        slots = slice(self.per_document[first], self.per_document[last])
+        tokens = slice(self.offsets[slots.start], self.offsets[slots.stop])
         return Slots(
-            self.per_document[first : last + 1] - own.start,
-            self.start[own],
-            self.stop[own],
+            self.per_document[first : last + 1] - slots.start,
+            self.start[slots],
+            self.stop[slots],
             self.unspaced[tokens],
             self.spaced[tokens],
-            self.offsets[own.start : own.stop + 1] - tokens.start,
+            self.offsets[slots.start : slots.stop + 1] - tokens.start,
         )
 
 

@@ -79,8 +79,8 @@ def any_of(names: list[bytes]) -> re.Pattern[bytes]:
 
 def places_of(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
     """Return where the matches in the rows begin, none of them over the edge of a row."""
-    found = [match.span() for match in pattern.finditer(text.data)]
-    spans = np.array(found, np.int64).reshape(-1, 2)
+    matches = [match.span() for match in pattern.finditer(text.data)]
+    spans = np.array(matches, np.int64).reshape(-1, 2)
     row = np.searchsorted(offsets, spans[:, 0], "right")
     if (spans[:, 1] <= offsets[row]).all():
         return spans[:, 0]

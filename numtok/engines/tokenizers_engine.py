@@ -92,9 +92,11 @@ class TokenizersEngine:
         and one token, and the text after it.
         """
         placeholder = self._character_beside(used_in("".join(texts)))
-        given = [placeholder + text for text in texts] if behind_number else texts
+        prefixed = [placeholder + text for text in texts] if behind_number else texts
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(self._tokenizer(placeholder).encode_batch(given, add_special_tokens=False))
+            return list(
+                self._tokenizer(placeholder).encode_batch(prefixed, add_special_tokens=False)
+            )
 
     @functools.cached_property
     def trims_spaces(self) -> bool:
@@ -134,22 +136,22 @@ class TokenizersEngine:
         tokenizer = self._tokenizer(placeholder)
         unspaced, spaced = _placeholder_ids(tokenizer, placeholder)
         renamed = {self.tokens.unspaced: unspaced, self.tokens.spaced: spaced}
-        given = [renamed.get(token, token) for token in ids]
+        source_ids = [renamed.get(token, token) for token in ids]
         with tokenizer_errors("tokenizers cannot decode with it"):
-            return str(tokenizer.decode(given, skip_special_tokens=False))
+            return str(tokenizer.decode(source_ids, skip_special_tokens=False))
 
     def special_prefix_and_suffix(self) -> tuple[list[int], list[int]]:
         """Return the ids that the post-processor puts before and after a text."""
         encode = self._tokenizer(self._usual_character).encode
         ids, framed = (encode("a", add_special_tokens=special).ids for special in (False, True))
         starts = range(len(framed) - len(ids) + 1)
-        found = [start for start in starts if framed[start : start + len(ids)] == ids]
-        if not ids or len(found) != 1:
+        begins = [start for start in starts if framed[start : start + len(ids)] == ids]
+        if not ids or len(begins) != 1:
             raise TokenizerError(
                 "the tokenizer gives no token for 'a' that is told from its special tokens, so"
                 " their places are unknown"
             )
-        return framed[: found[0]], framed[found[0] + len(ids) :]
+        return framed[: begins[0]], framed[begins[0] + len(ids) :]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """Find the tokens by the characters that they cover, by encoding the rows again."""
@@ -210,18 +212,18 @@ class TokenizersEngine:
         """
         contents = {self.tokens.unspaced: placeholder, self.tokens.spaced: " " + placeholder}
         reserved = set(self.tokens.reserved)
-        found = []
+        added = []
         for token in self._config["added_tokens"]:
             number = token["id"]
             if number in contents:
-                found.append(token | {"content": contents[number]})
+                added.append(token | {"content": contents[number]})
             elif number not in reserved:
-                found.append(token)
+                added.append(token)
             elif number < last:
-                found.append(token | {"content": f"{placeholder}\ufdd0{number}"})
+                added.append(token | {"content": f"{placeholder}\ufdd0{number}"})
         if self.tokens.as_text:
-            found.append(ordinary_token(self.tokens.unspaced, placeholder))
-        return found
+            added.append(ordinary_token(self.tokens.unspaced, placeholder))
+        return added
 
 
 def _placeholder_ids(tokenizer: Any, placeholder: str) -> tuple[int, int]:

@@ -73,14 +73,14 @@ NONE = Words(
 class WordsOfChunks(NamedTuple):
     """The words of chunks of text."""
 
-    which: Ints  # int64[words], where each is in ``known``
+    which: Ints  # int64[words], where each is in ``words``
     per_chunk: Ints  # int64[chunks + 1], offsets of the words of each chunk
-    known: Words
+    words: Words
 
     @property
     def tokens(self) -> int:
         """Return how many tokens the words have."""
-        return int(np.diff(self.known.offsets)[self.which].sum())
+        return int(np.diff(self.words.offsets)[self.which].sum())
 
 
 class WordCacheEngine:
@@ -96,7 +96,7 @@ class WordCacheEngine:
         self._prefix_tokens = len(slow.encodings([prefix])[0].ids)
         self._lock = threading.Lock()
         self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}
-        self._known = NONE
+        self._cached = NONE
 
     def __len__(self) -> int:
         """Return how many words are cached."""
@@ -104,12 +104,12 @@ class WordCacheEngine:
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         chunks = chunks_between(rows, slots, self._two_forms)
-        found = self._words(chunks)
-        if found is None:
+        words = self._words(chunks)
+        if words is None:
             return self.slow.encode(rows, slots)
-        ids = memory.empty(found.tokens, np.uint32)
-        tokens = Tokens(ids, memory.empty(len(found.per_chunk), np.int64))
-        _gather(found, tokens)
+        ids = memory.empty(words.tokens, np.uint32)
+        tokens = Tokens(ids, memory.empty(len(words.per_chunk), np.int64))
+        _gather(words, tokens)
         return interleave(tokens, chunks.spaced, slots)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
@@ -117,12 +117,12 @@ class WordCacheEngine:
         one token; None for text without many words that come again.
         """
         chunks = chunks_between(rows, slots, self._two_forms)
-        found = self._words(chunks)
-        if found is None:
+        words = self._words(chunks)
+        if words is None:
             return None
-        spans = memory.empty(2 * (found.tokens + len(chunks.spaced)), np.int64).reshape(-1, 2)
+        spans = memory.empty(2 * (words.tokens + len(chunks.spaced)), np.int64).reshape(-1, 2)
         trimmed = chunks.spaced & self.slow.trims_spaces
-        return spans if _fill_spans(found, chunks, trimmed, spans) else None
+        return spans if _fill_spans(words, chunks, trimmed, spans) else None
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """Find the tokens by the characters that they cover; by ``tokenizers`` where words do not
@@ -139,12 +139,12 @@ class WordCacheEngine:
         """
         words, per_chunk = words_of(chunks)
         places: list[int | None] = list(map(self._places.get, words))
-        known = self._known  # read after the places, so that it has all of them
+        cached_words = self._cached  # read after the places, so that it has all of them
         if None in places:
             if len(self) >= MOST_CACHED and places.count(None) * ONE_NEW_IN > len(places):
                 return None
-            known = self._with_new(words, places)
-        return WordsOfChunks(np.array(places, np.int64), per_chunk, known)
+            cached_words = self._with_new(words, places)
+        return WordsOfChunks(np.array(places, np.int64), per_chunk, cached_words)
 
     def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Words:
         """Fill in the places of new words, and return where all are.
@@ -156,16 +156,16 @@ class WordCacheEngine:
         long = [word for word in new if len(word) > LONGEST_CACHED]
         encoded = self._encoded([*short, *long])
         with self._lock:  # other threads may have added words meanwhile
-            first = len(self._known.characters)
+            first = len(self._cached.characters)
             place_of = dict(zip([*short, *long], range(first, first + len(new)), strict=True))
             cached = short[: max(MOST_CACHED - len(self), 0)]
-            self._known = self._known.with_more(encoded[: len(cached)])
-            known = self._known.with_more(encoded[len(cached) :])
+            self._cached = self._cached.with_more(encoded[: len(cached)])
+            cached_words = self._cached.with_more(encoded[len(cached) :])
             self._places.update((word, place_of[word]) for word in cached)
         for k, place in enumerate(places):
             if place is None:
                 places[k] = place_of[words[k]]
-        return known
+        return cached_words
 
     def _encoded(self, words: list[bytes]) -> list[tuple[list[int], Any, int]]:
         """Return (ids, spans, characters) of words, after what their first byte says."""
@@ -177,7 +177,7 @@ class WordCacheEngine:
         ]
         after_number = zip(behind, self.slow.encodings(behind, behind_number=True), strict=True)
         after_text = zip(others, self.slow.encodings(others), strict=True)
-        found = []
+        encoded = []
         for word in words:
             text, encoding = next(after_number if word[0] == BEHIND else after_text)
             # tokens and characters before the word
@@ -185,8 +185,8 @@ class WordCacheEngine:
                 word[0], (self._prefix_tokens, len(self._prefix))
             )
             spans = [(start - shift, stop - shift) for start, stop in encoding.offsets[tokens:]]
-            found.append((encoding.ids[tokens:], spans, len(text) - shift * (word[0] != BEHIND)))
-        return found
+            encoded.append((encoding.ids[tokens:], spans, len(text) - shift * (word[0] != BEHIND)))
+        return encoded
 
 
 def words_of(chunks: Chunks) -> tuple[list[bytes], Ints]:
@@ -236,25 +236,25 @@ def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _gather(found, out):  # type: ignore[no-untyped-def]
+def _gather(chunk_words, out):  # type: ignore[no-untyped-def]
     """Fill in the ids of the chunks."""
-    known, filled = found.known, 0
+    words, filled = chunk_words.words, 0
     out.offsets[0] = 0
-    for chunk in range(found.per_chunk.size - 1):
-        for word in range(found.per_chunk[chunk], found.per_chunk[chunk + 1]):
-            place = found.which[word]
-            for token in range(known.offsets[place], known.offsets[place + 1]):
-                out.ids[filled] = known.ids[token]
+    for chunk in range(chunk_words.per_chunk.size - 1):
+        for word in range(chunk_words.per_chunk[chunk], chunk_words.per_chunk[chunk + 1]):
+            place = chunk_words.which[word]
+            for token in range(words.offsets[place], words.offsets[place + 1]):
+                out.ids[filled] = words.ids[token]
                 filled += 1
         out.offsets[chunk + 1] = filled
 
 
 @kernel
-def _fill_spans(found, chunks, trimmed, spans):  # type: ignore[no-untyped-def]
+def _fill_spans(chunk_words, chunks, trimmed, spans):  # type: ignore[no-untyped-def]
     """Fill in the spans of all tokens; whether each lies within its word. Those of numbers that are
     ``trimmed`` begin behind their space.
     """
-    known, filled, characters, number = found.known, 0, 0, 0
+    words, filled, characters, number = chunk_words.words, 0, 0, 0
     for chunk in range(chunks.begins.size):
         if chunks.begins[chunk]:
             characters = 0
@@ -265,13 +265,13 @@ def _fill_spans(found, chunks, trimmed, spans):  # type: ignore[no-untyped-def]
             spans[filled, 1] = characters
             filled += 1
             number += 1
-        for word in range(found.per_chunk[chunk], found.per_chunk[chunk + 1]):
-            place = found.which[word]
-            for token in range(known.offsets[place], known.offsets[place + 1]):
-                if known.spans[token, 0] < 0:
+        for word in range(chunk_words.per_chunk[chunk], chunk_words.per_chunk[chunk + 1]):
+            place = chunk_words.which[word]
+            for token in range(words.offsets[place], words.offsets[place + 1]):
+                if words.spans[token, 0] < 0:
                     return False
-                spans[filled, 0] = characters + known.spans[token, 0]
-                spans[filled, 1] = characters + known.spans[token, 1]
+                spans[filled, 0] = characters + words.spans[token, 0]
+                spans[filled, 1] = characters + words.spans[token, 1]
                 filled += 1
-            characters += known.characters[place]
+            characters += words.characters[place]
     return True

@@ -37,14 +37,14 @@ class Continuation:
         """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
         it is one.
         """
-        found, before = np.where(self.ends, 0, len(self.ends)), None
+        distance, before = np.where(self.ends, 0, len(self.ends)), None
         # each turn settles the states that are one symbol further away
-        while before is None or (found < before).any():
-            before = found
+        while before is None or (distance < before).any():
+            before = distance
             # [states, symbols]
-            onward = np.where(self.following == NEVER, len(self.ends), found[self.following])
-            found = np.minimum(found, onward.min(1) + 1)
-        return found
+            onward = np.where(self.following == NEVER, len(self.ends), distance[self.following])
+            distance = np.minimum(distance, onward.min(1) + 1)
+        return distance
 
     def minimal(self) -> Continuation:
         """Return the least automaton of the same sequences, with its states in the order in which
@@ -85,7 +85,7 @@ class Language:
     def __init__(self) -> None:
         # of each state: the symbols that lead onward, None if nothing has to be written; to where
         self._states: list[tuple[Any, tuple[int, ...]]] = [(None, ()), (None, ())]
-        self._known: dict[Hashable, int] = {}
+        self._state_of: dict[Hashable, int] = {}
 
     def one(self, symbols: range | tuple[int, ...]) -> Part:
         """Accept one of these symbols."""
@@ -127,22 +127,22 @@ class Language:
         if not (onward := onward - {self.NOTHING}):
             return self.NOTHING
         key = symbols, tuple(sorted(onward))
-        if key not in self._known:
-            self._known[key] = len(self._states)
+        if key not in self._state_of:
+            self._state_of[key] = len(self._states)
             self._states.append(key)
-        return self._known[key]
+        return self._state_of[key]
 
     def continuation(self, part: Part, symbols: int) -> Continuation:
         """Build the automaton of sequences of this part, for an alphabet of so many symbols."""
         reached = functools.cache(self._reached)
         begin = reached(part(self.END))
         # symbols that nothing tells apart have one column
-        told = list(dict.fromkeys(one for one, _ in self._states if one is not None))
-        member = np.zeros((len(told), symbols), np.bool_)
-        for row, chosen in zip(member, told, strict=True):
+        sets = list(dict.fromkeys(one for one, _ in self._states if one is not None))
+        member = np.zeros((len(sets), symbols), np.bool_)
+        for row, chosen in zip(member, sets, strict=True):
             row[list(chosen)] = True
-        kinds, kind = np.unique(member, axis=1, return_inverse=True)  # [told, kinds], [symbols]
-        columns = {one: np.flatnonzero(row).tolist() for one, row in zip(told, kinds, strict=True)}
+        kinds, kind = np.unique(member, axis=1, return_inverse=True)  # [sets, kinds], [symbols]
+        columns = {one: np.flatnonzero(row).tolist() for one, row in zip(sets, kinds, strict=True)}
         rows, following = {begin: 0}, []
         for state in (order := [begin]):
             onward: list[set[int]] = [set() for _ in range(kinds.shape[1])]

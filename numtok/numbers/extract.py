@@ -124,8 +124,8 @@ class _StandIns(dict[int, str]):
 
         self.edges = {name: list(itertools.chain(*ranges()[name])) for name in ("digit", "letter")}
         self.unicode_digits = unicode_digits
-        known = (*map(chr, range(128)), *"\u2212\u00b5\u03bc", ARABIC_POINT, ARABIC_COMMA)
-        for character in (*known, *GROUPING_CHARACTERS):
+        with_roles = (*map(chr, range(128)), *"\u2212\u00b5\u03bc", ARABIC_POINT, ARABIC_COMMA)
+        for character in (*with_roles, *GROUPING_CHARACTERS):
             self[ord(character)] = character
         for kind, edges in ((CURRENCY, CURRENCY_SIGNS), (FRACTION, FRACTIONS)):
             self |= dict.fromkeys(itertools.chain(*itertools.starmap(range, edges)), kind)

@@ -144,11 +144,11 @@ class Grammar:
         if self.grouping is not None and not (
             separators <= GROUPING_CHARACTERS.keys() and 0 < len(separators) == len(self.grouping)
         ):
-            known = ", ".join(
+            supported = ", ".join(
                 f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items()
             )
             raise GrammarError(
-                f"grouping={self.grouping!r} is not supported; use None or any of {known}, each"
+                f"grouping={self.grouping!r} is not supported; use None or any of {supported}, each"
                 " once"
             )
         if self.decimal in (self.grouping or ""):
@@ -249,11 +249,11 @@ class Grammar:
         """
         if not isinstance(options, dict):
             raise GrammarError(f"the options of a grammar are a dict, not {type(options).__name__}")
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(map(str, set(options) - known)):
+        names = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(map(str, set(options) - names)):
             raise GrammarError(
                 f"unknown grammar option {', '.join(unknown)}; this version knows"
-                f" {', '.join(sorted(known))}"
+                f" {', '.join(sorted(names))}"
             )
         return cls(**options)
 
@@ -268,8 +268,8 @@ def check_grammar(grammar: Any) -> Grammar:
     error.
     """
     if isinstance(grammar, str) and grammar in NAMES:
-        made: Grammar = getattr(Grammar, grammar)()
-        return made
+        named: Grammar = getattr(Grammar, grammar)()
+        return named
     if grammar is not None and not isinstance(grammar, Grammar):
         raise GrammarError(
             f"expected a Grammar or one of {', '.join(map(repr, NAMES))}, got {repr(grammar)[:60]}"

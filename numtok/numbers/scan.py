@@ -87,8 +87,8 @@ def _scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
             byte, character = stop, last
     read = _read(surfaces, places, grammar)
     document, start, stop_at = np.array(places, np.int64).reshape(-1, 3).T.copy()
-    found = read._replace(document=document.astype(np.int32), start=start, stop=stop_at)
-    return Numbers(*found, rows, grammar.decimal)
+    decimals = read._replace(document=document.astype(np.int32), start=start, stop=stop_at)
+    return Numbers(*decimals, rows, grammar.decimal)
 
 
 def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:

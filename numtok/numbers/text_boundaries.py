@@ -166,14 +166,14 @@ def around(grammar: Grammar, texts: Sequence[str]) -> Around:
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
     kinds = character_kinds(grammar)[points].tobytes().decode("ascii")
     ends = np.cumsum([len(text) for text in texts]).tolist()
-    known: dict[str, int] = {}
+    place_of: dict[str, int] = {}
     edges = zip([0, *ends[:-1]], ends, strict=True)
     each = (_shortened(kinds[first:end]) for first, end in edges)
-    which = np.array([known.setdefault(one, len(known)) for one in each], np.int64)
-    walked = [[walk(state, one, grammar.decimal) for one in known] for state in STATES]
+    which = np.array([place_of.setdefault(one, len(place_of)) for one in each], np.int64)
+    walked = [[walk(state, one, grammar.decimal) for one in place_of] for state in STATES]
     after = [[STATES.index(state) for state, _ in row] for row in walked]
     allowed = [[stays for _, stays in row] for row in walked]
-    shape = len(STATES), len(known)
+    shape = len(STATES), len(place_of)
     return Around(which, np.reshape(after, shape), np.reshape(allowed, shape))
 
 

@@ -54,7 +54,7 @@ class Rules(NamedTuple):
     classes: Bytes  # uint8 by code point, of the bits above
 
 
-class Given(NamedTuple):
+class WriteInput(NamedTuple):
     """Rows ``text[offsets[r]:offsets[r + 1]]``, their slots, and the unsafe positions."""
 
     text: Bytes
@@ -102,8 +102,8 @@ def write(text: Bytes, rows: TextRows, slots: Slots, unsafe: Ints, rules: Rules)
         memory.empty(count, np.bool_),
         np.zeros(COUNTERS, np.int64),
     )
-    given = Given(text, rows.offsets - rows.offsets[0], rows.valid, slots, unsafe)
-    _write(given, rules, out)
+    source = WriteInput(text, rows.offsets - rows.offsets[0], rows.valid, slots, unsafe)
+    _write(source, rules, out)
     counters = out.counters.tolist()
     return out._replace(
         text=out.text[: counters[FILLED]],
@@ -138,12 +138,12 @@ def put_in(written: Written, sources: Sources) -> Encoded:
 
 
 @kernel
-def _write(given, rules, out):  # type: ignore[no-untyped-def]
-    text, slots, counters, unsafe, at = given.text, given.slots, out.counters, given.unsafe, 0
-    for row in range(given.valid.size):
-        base, end = given.offsets[row], given.offsets[row + 1]
+def _write(source, rules, out):  # type: ignore[no-untyped-def]
+    text, slots, counters, unsafe, at = source.text, source.slots, out.counters, source.unsafe, 0
+    for row in range(source.valid.size):
+        base, end = source.offsets[row], source.offsets[row + 1]
         begin, last = base, slots.per_document[row + 1]
-        first = slots.per_document[row] if given.valid[row] else last + 1
+        first = slots.per_document[row] if source.valid[row] else last + 1
         while at < unsafe.size and unsafe[at] < base:
             at += 1
         for number in range(first, last + 1):
@@ -153,11 +153,11 @@ def _write(given, rules, out):  # type: ignore[no-untyped-def]
                 spaced = rules.two_forms and chunk_end > begin and text[chunk_end - 1] == SPACE
                 chunk_end -= np.int64(spaced)
             while at < unsafe.size and unsafe[at] < chunk_end:
-                begin = _leave_out(given, rules, out, begin, unsafe[at], chunk_end)
+                begin = _leave_out(source, rules, out, begin, unsafe[at], chunk_end)
                 while at < unsafe.size and unsafe[at] < begin:
                     at += 1
             if begin < chunk_end:
-                _append(given, rules, out, begin, chunk_end)
+                _append(source, rules, out, begin, chunk_end)
             if number < last:
                 out.spaced[number] = spaced
                 _stand_in(rules, out, NUMBER, spaced)
@@ -210,9 +210,9 @@ def _stand_in(rules, out, kind, spaced):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _append(given, rules, out, first, last):  # type: ignore[no-untyped-def]
-    """Append a chunk of the given text."""
-    text, counters = given.text, out.counters
+def _append(source, rules, out, first, last):  # type: ignore[no-untyped-def]
+    """Append a chunk of the source text."""
+    text, counters = source.text, out.counters
     if counters[END] != TEXT:
         if class_at(text, first, last, rules.classes)[0] & NUMERIC:
             _end_document(out)
@@ -230,19 +230,19 @@ def _append(given, rules, out, first, last):  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def _leave_out(given, rules, out, begin, unsafe, end):  # type: ignore[no-untyped-def]
+def _leave_out(source, rules, out, begin, unsafe, end):  # type: ignore[no-untyped-def]
     """Append the chunk up to the space before an unsafe position, and leave out what follows, up to
     the space after it; returns where that is. No word is cut by that: the characters before these
     spaces are not white.
     """
-    text, counters = given.text, out.counters
+    text, counters = source.text, out.counters
     first, last = unsafe, unsafe + 1
     while first > begin and not _is_cut(text, first, begin, rules.classes):
         first -= 1
     while last < end and not _is_cut(text, last, begin, rules.classes):
         last += 1
     if begin < first:
-        _append(given, rules, out, begin, first)
+        _append(source, rules, out, begin, first)
     _end_document(out)
     _note(out, WORD, 0)
     word = counters[WORDS]
