@@ -100,10 +100,10 @@ class Representation(ABC):
     def __post_init__(self) -> None:
         """Hold all options to their types, their choices and their limits."""
         check_options(self, self.name, RepresentationError)
-        for option, known in ({"overflow": OVERFLOW} | dict(self.choices)).items():
-            if (value := getattr(self, option)) not in known:
-                told = ", ".join(map(repr, known))
-                raise self.refused(f"{option}={value!r} is unknown; use one of {told}")
+        for option, allowed in ({"overflow": OVERFLOW} | dict(self.choices)).items():
+            if (value := getattr(self, option)) not in allowed:
+                listing = ", ".join(map(repr, allowed))
+                raise self.refused(f"{option}={value!r} is unknown; use one of {listing}")
         for option, (low, high) in self.limits.items():
             if not low <= (value := getattr(self, option)) <= high:
                 raise self.refused(f"{option}={value} must be from {low} to {high}")
@@ -177,10 +177,10 @@ class Representation(ABC):
         """
         values = [getattr(self, name) for name in self.positional]
         defaults = [getattr(type(self), name, None) for name in self.positional]
-        given = [] if values == defaults else list(map(str, values))
+        parts = [] if values == defaults else list(map(str, values))
         options = vars(self).items()
-        given += [word for word, meant in self.words.items() if meant.items() <= options]
-        return f"{self.name}:{','.join(given)}" if given else self.name
+        parts += [word for word, meant in self.words.items() if meant.items() <= options]
+        return f"{self.name}:{','.join(parts)}" if parts else self.name
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""

@@ -172,9 +172,12 @@ class Scientific(SpelledOut):
         """
         whole = np.diff(spelled.offsets) == self.length
         places = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
-        table, known = spelled.symbols[places].astype(np.int64), map(self._symbols, self.fields)
+        table, ids_of_fields = (
+            spelled.symbols[places].astype(np.int64),
+            map(self._symbols, self.fields),
+        )
         values, valid = [], np.ones(len(table), np.bool_)
-        for symbols, field in zip(table.T, known, strict=True):
+        for symbols, field in zip(table.T, ids_of_fields, strict=True):
             valid &= (symbols >= field.start) & (symbols < field.stop)
             values.append(symbols - field.start)
         whole[whole] = valid
@@ -204,11 +207,11 @@ class Scientific(SpelledOut):
         no leading zeros, and zero has one exponent. Negative numbers are left out where the grammar
         reads no signs.
         """
-        language, known = Language(), [*map(self._symbols, self.fields)]
+        language, ids_of_fields = Language(), [*map(self._symbols, self.fields)]
         zeros = self.encode(Numbers.parse(["0", "-0"])).symbols.reshape(2, -1).tolist()
         forms: list[list[Any]] = [[range(symbol, symbol + 1) for symbol in zero] for zero in zeros]
         for form in self.forms():
-            forms.append([s[v.start : v.stop] for s, v in zip(known, form, strict=True)])
+            forms.append([s[v.start : v.stop] for s, v in zip(ids_of_fields, form, strict=True)])
         if not grammar.signs:
             minus = {one for one, text in enumerate(self.alphabet) if text.startswith("-")}
             forms = [[tuple(s for s in first if s not in minus), *rest] for first, *rest in forms]

@@ -225,8 +225,8 @@ class FoNE(SingleToken):
         """
         rules = {"exact": inverse_digits, "nearest phase": nearest_phase}
         if rule not in rules:
-            known = ", ".join(map(repr, rules))
-            raise self.refused(f"rule={rule!r} is unknown; use one of {known}")
+            listing = ", ".join(map(repr, rules))
+            raise self.refused(f"rule={rule!r} is unknown; use one of {listing}")
         if features.shape[1:] != self.shape:
             expected = ", ".join(map(str, self.shape))
             raise self.refused(

@@ -90,8 +90,8 @@ class ColumnMagnitudes:
         counts: dict[str, Counter[int]] = {}
         bins = bins_of(values)
         for column in np.unique(columns[columns >= 0]).tolist():
-            found, times = np.unique(bins[columns == column], return_counts=True)
-            new = Counter(dict(zip(found.tolist(), times.tolist(), strict=True)))
+            used_bins, times = np.unique(bins[columns == column], return_counts=True)
+            new = Counter(dict(zip(used_bins.tolist(), times.tolist(), strict=True)))
             counts[names[column]] = counts.get(names[column], Counter()) + new
         return cls(counts)
 
@@ -104,13 +104,13 @@ class ColumnMagnitudes:
 
     def clipped(self, xval: XVal) -> dict[str, tuple[int, int]]:
         """Return (numbers that the scale clips, all numbers) of each column."""
-        found = {}
+        beyond_by_name = {}
         for name, counts in self.counts.items():
             bins = np.array([one for one in counts if one != OTHER], np.int64)
             times = np.array([counts[one] for one in bins.tolist()], np.int64)
             beyond = int(times[_clipped(xval, begin_of(bins))].sum())
-            found[name] = (beyond, counts.total())
-        return found
+            beyond_by_name[name] = (beyond, counts.total())
+        return beyond_by_name
 
     def to_json(self) -> dict[str, dict[str, int]]:
         """Return the counts by column and bin."""
@@ -167,5 +167,5 @@ def refuse_clipping(
     xval: XVal, counts: npt.NDArray[np.int64], total: int, columns: ColumnMagnitudes
 ) -> None:
     """Raise RepresentationError with what :func:`clipping` says."""
-    if told := clipping(xval, counts, total, columns):
-        raise RepresentationError(told)
+    if warning := clipping(xval, counts, total, columns):
+        raise RepresentationError(warning)

@@ -136,13 +136,13 @@ def _width(count):  # type: ignore[no-untyped-def]
 def _continuation(grammar: Grammar) -> Continuation:
     numbers = Decimals(NumeroLogic.alphabet, grammar)
 
-    def told(count: int) -> Part:
+    def written_count(count: int) -> Part:
         return numbers.then(*map(numbers.mark, str(count)))
 
     colon, counts, forms = numbers.mark(":"), range(MOST_WRITTEN + 1), []
     for whole in counts:
-        forms.append(numbers.then(told(whole), colon, numbers.counted(whole, None)))
+        forms.append(numbers.then(written_count(whole), colon, numbers.counted(whole, None)))
         for fraction in counts:
-            point = numbers.then(told(whole), numbers.mark("."), told(fraction))
+            point = numbers.then(written_count(whole), numbers.mark("."), written_count(fraction))
             forms.append(numbers.then(point, colon, numbers.counted(whole, fraction)))
     return numbers.continuation(numbers.either(*forms), len(NumeroLogic.alphabet))

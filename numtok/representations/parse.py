@@ -42,11 +42,11 @@ def from_dict(options: dict[str, Any]) -> Representation:
         )
     options = dict(options)
     kind = named(str(options.pop("name", None)))
-    known = _options(kind)
-    if unknown := sorted(map(str, set(options) - set(known))):
+    names = _options(kind)
+    if unknown := sorted(map(str, set(options) - set(names))):
         raise RepresentationError(
             f"{kind.name} has no option {', '.join(unknown)}; it has"
-            f" {', '.join(sorted(known)) or 'none'}"
+            f" {', '.join(sorted(names)) or 'none'}"
         )
     return _make(kind, {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 
@@ -72,12 +72,12 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
         raise RepresentationError(
             f"expected names such as 'xval,fone:6,4', got {type(text).__name__}"
         )
-    made = tuple(map(from_spec, _specs(text)))
-    if unused := [name for name in options if not any(_has(one, name) for one in made)]:
+    representations = tuple(map(from_spec, _specs(text)))
+    if unused := [name for name in options if not any(_has(one, name) for one in representations)]:
         raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
-    made = _with_options(made, options)
-    check_combination(made)
-    return made
+    representations = _with_options(representations, options)
+    check_combination(representations)
+    return representations
 
 
 def _specs(text: str) -> list[str]:
@@ -174,20 +174,20 @@ def representations_of(numbers: Any) -> tuple[Representation, ...]:
             "expected representations such as [XVal()] or names such as 'xval,fone:6,4', got"
             f" {str(numbers)[:60]}"
         )
-    made = tuple(itertools.chain.from_iterable(map(_meant, numbers)))
-    check_combination(made)
-    return made
+    representations = tuple(itertools.chain.from_iterable(map(_meant, numbers)))
+    check_combination(representations)
+    return representations
 
 
-def _meant(given: Any) -> tuple[Representation, ...]:
-    if isinstance(given, Representation):
-        return (given,)
-    if isinstance(given, str):
-        return parse(given)
-    if kinds := [kind for kind in REPRESENTATIONS.values() if kind is given]:
+def _meant(entry: Any) -> tuple[Representation, ...]:
+    if isinstance(entry, Representation):
+        return (entry,)
+    if isinstance(entry, str):
+        return parse(entry)
+    if kinds := [kind for kind in REPRESENTATIONS.values() if kind is entry]:
         return (_make(kinds[0], {}),)
     raise RepresentationError(
-        f"{str(given)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'"
+        f"{str(entry)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'"
     )
 
 
@@ -236,8 +236,8 @@ def set_for_all(
         raise RepresentationError(
             f"{names!r} has no {shown_option('overflow', overflow)}, as it holds every number"
         )
-    given = {"overflow": overflow, "compact": compact}
-    return _with_options(chosen, {k: value for k, value in given.items() if value is not None})
+    options = {"overflow": overflow, "compact": compact}
+    return _with_options(chosen, {k: value for k, value in options.items() if value is not None})
 
 
 def _has(representation: Any, option: str) -> bool:
@@ -248,8 +248,8 @@ def _with_options(
     representations: tuple[Representation, ...], options: Mapping[str, Any]
 ) -> tuple[Representation, ...]:
     """Return the representations with those of the options that they have."""
-    made = []
+    changed = []
     for one in representations:
-        own = {name: value for name, value in options.items() if _has(one, name)}
-        made.append(dataclasses.replace(one, **own))  # type: ignore[type-var]
-    return tuple(made)
+        applicable = {name: value for name, value in options.items() if _has(one, name)}
+        changed.append(dataclasses.replace(one, **applicable))  # type: ignore[type-var]
+    return tuple(changed)

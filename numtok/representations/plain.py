@@ -52,13 +52,13 @@ def digit_splits(group: int, from_right: bool, grammar: Grammar) -> tuple[str, .
 
 def _marks(grammar: Grammar) -> list[str]:
     """Return the expressions for the signs, leading marks and exponents that the grammar reads."""
-    mark, found = re.escape(grammar.decimal), []
+    mark, lookarounds = re.escape(grammar.decimal), []
     if grammar.signs:
-        found.append(rf"(?<![{LETTERS}\p{{Nd}})\]}}%.+\u2212\-]){SIGNS}(?={mark}?[0-9])")
+        lookarounds.append(rf"(?<![{LETTERS}\p{{Nd}})\]}}%.+\u2212\-]){SIGNS}(?={mark}?[0-9])")
     if grammar.leading_dot:
-        found.append(rf"(?<![{LETTERS}\p{{Nd}}.{mark}]){mark}(?=[0-9])")
+        lookarounds.append(rf"(?<![{LETTERS}\p{{Nd}}.{mark}]){mark}(?=[0-9])")
     if grammar.exponent:
         letter = f"[{grammar.exponents}]"
-        found.append(f"(?<=[0-9]|[0-9]{mark}){letter}(?={SIGNS}?[0-9])")
-        found.append(f"(?<=[0-9]{letter}|[0-9]{mark}{letter}){SIGNS}(?=[0-9])")
-    return found
+        lookarounds.append(f"(?<=[0-9]|[0-9]{mark}){letter}(?={SIGNS}?[0-9])")
+        lookarounds.append(f"(?<=[0-9]{letter}|[0-9]{mark}{letter}){SIGNS}(?=[0-9])")
+    return lookarounds

@@ -73,8 +73,10 @@ def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -
         return lambda decorated: register(decorated, embedding=embedding, head=head)
     _check(kind)
     REPRESENTATIONS[kind.name] = kind
-    given = {"embedding": embedding, "head": head}
-    LAYERS.setdefault(kind.name, {}).update({k: one for k, one in given.items() if one is not None})
+    layers = {"embedding": embedding, "head": head}
+    LAYERS.setdefault(kind.name, {}).update(
+        {k: one for k, one in layers.items() if one is not None}
+    )
     return kind
 
 
@@ -82,28 +84,28 @@ def layer_of(name: str, part: str) -> Any:
     """Return the class of a representation's ``"embedding"`` or ``"head"``; None if it has none.
     RepresentationError if it cannot be imported.
     """
-    found = LAYERS.get(name, {}).get(part)
-    if isinstance(found, str):
-        module, _, kind = found.partition(":")
+    layer = LAYERS.get(name, {}).get(part)
+    if isinstance(layer, str):
+        module, _, kind = layer.partition(":")
         try:
-            found = LAYERS[name][part] = getattr(importlib.import_module(module), kind)
+            layer = LAYERS[name][part] = getattr(importlib.import_module(module), kind)
         except (ImportError, AttributeError) as error:
             raise RepresentationError(
-                f"{name}: its {part} {found!r} cannot be imported ({error}); write it as"
+                f"{name}: its {part} {layer!r} cannot be imported ({error}); write it as"
                 " 'package.module:Class'"
             ) from error
-    return found
+    return layer
 
 
 def _check(kind: type[Representation]) -> None:
     """Refuse names and columns that are taken."""
     where = kind.__module__, kind.__qualname__
     for name in (kind.name, *kind.aliases):
-        known = _by_name().get(name)
+        registered = _by_name().get(name)
         # defining it again is fine
-        if known is not None and (known.__module__, known.__qualname__) != where:
+        if registered is not None and (registered.__module__, registered.__qualname__) != where:
             raise RepresentationError(
-                f"there is a representation {name!r} already, {known.__name__}; give"
+                f"there is a representation {name!r} already, {registered.__name__}; give"
                 f" {kind.__name__} another name"
             )
     for column in kind.declared:

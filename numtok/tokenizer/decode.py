@@ -109,13 +109,13 @@ def byte_level(
 
     Bytes that are not UTF-8, which only ids out of order can give, become U+FFFD.
     """
-    given, ids = TextRows.of(surfaces), rows.ids
-    known = len(table.offsets) - 1
+    numbers, ids = TextRows.of(surfaces), rows.ids
+    size = len(table.offsets) - 1
     # one more, empty token: ids that are none, as a model may give
     table = table._replace(offsets=np.append(table.offsets, table.offsets[-1]))
-    if len(ids) and (ids.max() >= known or ids.min() < 0):
-        rows = rows._replace(ids=np.where((ids < 0) | (ids >= known), known, ids).astype(np.int32))
-    out, out_offsets = _byte_level(table, rows, spans, TokenBytes(given.text, given.offsets))
+    if len(ids) and (ids.max() >= size or ids.min() < 0):
+        rows = rows._replace(ids=np.where((ids < 0) | (ids >= size), size, ids).astype(np.int32))
+    out, out_offsets = _byte_level(table, rows, spans, TokenBytes(numbers.text, numbers.offsets))
     texts = pa.LargeStringArray.from_buffers(
         len(rows.offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out)
     )

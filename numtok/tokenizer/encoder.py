@@ -178,8 +178,8 @@ class Encoder:
         if options not in self._schemas:
             around = list(self._engines.prefix_and_suffix) if add_special_tokens else [[], []]
             metadata = {**self._described, "frame": around}
-            made = schema.build_schema(self._representations, keep_text, metadata, large)
-            self._schemas[options] = made
+            built = schema.build_schema(self._representations, keep_text, metadata, large)
+            self._schemas[options] = built
         return self._schemas[options]
 
 
@@ -245,7 +245,7 @@ class TextEngines:
     ) -> None:
         self._config, self._tokens, self._choice = config, tokens, choice
         self._given_warnings = set(given_warnings)
-        self._made: dict[bool, Engine] = {}  # by whether it parses special tokens
+        self._by_parsing: dict[bool, Engine] = {}  # by whether it parses special tokens
 
     def __reduce__(self) -> Any:  # some engines cannot be pickled
         return TextEngines, (self._config, self._tokens, self._choice, self._given_warnings)
@@ -254,10 +254,10 @@ class TextEngines:
         """Return the engine for the text between numbers; it parses special tokens in the text if
         asked to.
         """
-        if parse_special not in self._made:
-            given = self._config, self._tokens, self._choice, parse_special, self._given_warnings
-            self._made[parse_special] = make_engine(*given)
-        return self._made[parse_special]
+        if parse_special not in self._by_parsing:
+            options = self._config, self._tokens, self._choice, parse_special, self._given_warnings
+            self._by_parsing[parse_special] = make_engine(*options)
+        return self._by_parsing[parse_special]
 
     @functools.cached_property
     def whole(self) -> TokenizersEngine:

@@ -31,12 +31,12 @@ def plain_config(
     if not form.rows:
         return source, ()
     complete_library("writing a tokenizer.json with groups of digits")
-    known = {*vocabulary_of(source), *(token["content"] for token in kept)}
-    added = tuple(row for row in form.rows if row not in known)
+    vocabulary = {*vocabulary_of(source), *(token["content"] for token in kept)}
+    added = tuple(row for row in form.rows if row not in vocabulary)
     rows = [row for row in form.rows if row not in {token["content"] for token in kept}]
-    made = with_splits(source, form.splits) | {"model": _with_rows(source, rows, added)}
-    _check(made, form.rows)
-    return made, added
+    exported = with_splits(source, form.splits) | {"model": _with_rows(source, rows, added)}
+    _check(exported, form.rows)
+    return exported, added
 
 
 def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Model:
@@ -82,9 +82,9 @@ def _tokens(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
 def _check(config: Config, rows: Sequence[str]) -> None:
     """Check that every row is one token, after the space that some tokenizers begin with."""
     with tokenizer_errors("the exported tokenizer.json does not load"):
-        made = load(config)
-        ids = [one.ids for one in made.encode_batch(list(rows), add_special_tokens=False)]
-        begin = made.encode("0", add_special_tokens=False).ids[:-1]
-    for row, found in zip(rows, ids, strict=True):
-        if found != [*begin, made.token_to_id(row)]:
+        loaded = load(config)
+        ids = [one.ids for one in loaded.encode_batch(list(rows), add_special_tokens=False)]
+        begin = loaded.encode("0", add_special_tokens=False).ids[:-1]
+    for row, row_ids in zip(rows, ids, strict=True):
+        if row_ids != [*begin, loaded.token_to_id(row)]:
             raise rows_refused(f"it cuts {row!r} by itself")

@@ -172,13 +172,17 @@ def generated_text(
     """Return the text of the ids that follow a prompt, with ``surfaces`` for their ``[NUM]`` tokens.
     Of a decoder that puts spaces between tokens, that is what the ids add to the prompt's text.
     """
-    given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
-    alone = tokenizer.decode(ids, given)
+    number_surfaces = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
+    alone = tokenizer.decode(ids, number_surfaces)
     if is_lossless(tokenizer.config):
         return alone
-    zeros = None if given is None else ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
+    zeros = (
+        None
+        if number_surfaces is None
+        else ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
+    )
     before = tokenizer.decode(prompt, zeros)
-    all_given = None if zeros is None or given is None else [*zeros, *given]
+    all_given = None if zeros is None or number_surfaces is None else [*zeros, *number_surfaces]
     whole = tokenizer.decode([*prompt, *ids], all_given)
     return whole.removeprefix(before) if whole.startswith(before) else alone
 
@@ -274,7 +278,7 @@ class DecodeStream:
         self.skip_special_tokens = skip_special_tokens
         self._ids: list[int] = list(ids or ())
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
-        self._known = len(self._ids)  # of these ids the text was given
+        self._given = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
@@ -307,14 +311,14 @@ class DecodeStream:
         return self._settled(tokenizer, None)
 
     def _settled(self, tokenizer: Any, unfinished: str | None) -> str | None:
-        given, text = self._text(tokenizer, self._known), self._text(tokenizer, len(self._ids))
-        if len(text) <= len(given) or (unfinished and text.endswith(unfinished)):
+        given_text, text = self._text(tokenizer, self._given), self._text(tokenizer, len(self._ids))
+        if len(text) <= len(given_text) or (unfinished and text.endswith(unfinished)):
             return None
         # the last tokens stay: those whose text was given now, or a few
-        dropped = min(self._known, max(0, len(self._ids) - CONTEXT))
+        dropped = min(self._given, max(0, len(self._ids) - CONTEXT))
         del self._ids[:dropped], self._values[:dropped]
-        self._known = len(self._ids)
-        return text[len(given) :]
+        self._given = len(self._ids)
+        return text[len(given_text) :]
 
     def _text(self, tokenizer: Any, count: int) -> str:
         """Return the text of the first ``count`` ids."""

@@ -83,11 +83,11 @@ def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
     """Look at ``text`` through tokenizers; the numbers are by the first one's grammar. What has to
     be fitted to a corpus, as bins of quantiles, and is not, is fitted to the numbers of the text.
     """
-    found = scan([text], tokenizers[0].grammar)
-    floats = found.to_float64().tolist()
+    scanned = scan([text], tokenizers[0].grammar)
+    floats = scanned.to_float64().tolist()
     numbers = tuple(
         NumberInText(n.text, n.start, n.stop, n.value, as_float)
-        for n, as_float in zip(found, floats, strict=True)
+        for n, as_float in zip(scanned, floats, strict=True)
     )
     return Inspection(text, numbers, tuple(_view(text, tokenizer) for tokenizer in tokenizers))
 
@@ -147,8 +147,8 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     places = encoding["place_value"].tolist() if has_places else None
     tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
     names = tuple(one.spec() for one in tokenizer.representations)
-    own = (column for one in tokenizer.representations for column in one.columns().values())
-    columns = {column.name: encoding[column.name] for column in own if column.per == "number"}
+    declared = (column for one in tokenizer.representations for column in one.columns().values())
+    columns = {column.name: encoding[column.name] for column in declared if column.per == "number"}
     return View(names, tokens, selected, columns, tokenizer.engine.name, fitted)
 
 
@@ -162,8 +162,8 @@ def tokens_of(
     owner: dict[int, int] = {}
     for number, begin, stop in spans:
         owner |= dict.fromkeys(range(begin, stop), number)
-    known: Sequence[int | None] = places or [None] * len(ids)
-    shown = zip(ids, _token_texts(tokenizer, ids), known, strict=True)
+    places_or_none: Sequence[int | None] = places or [None] * len(ids)
+    shown = zip(ids, _token_texts(tokenizer, ids), places_or_none, strict=True)
     return tuple(
         Token(id, text, owner.get(at), place) for at, (id, text, place) in enumerate(shown)
     )

@@ -66,15 +66,15 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
     """Return the batch with the types of :func:`conform_schema`; lists below null rows are empty.
     SchemaError if a column is of a type that cannot be read as its own.
     """
-    own, columns, fields = declared_columns(batch.schema, where), [], []
+    declared, columns, fields = declared_columns(batch.schema, where), [], []
     for field, column in zip(batch.schema, batch.columns, strict=True):
         name, kind = field.name, column.type
-        if name in own and own[name].per != "row":
-            kind = _like(kind, own[name].type)
-        elif name in own and kind not in (pa.string(), pa.large_string()):
+        if name in declared and declared[name].per != "row":
+            kind = _like(kind, declared[name].type)
+        elif name in declared and kind not in (pa.string(), pa.large_string()):
             kind = pa.large_string()
         try:
-            columns.append(_conformed(column, kind) if name in own else column)
+            columns.append(_conformed(column, kind) if name in declared else column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             reason = str(error).splitlines()[0]
             message = f"column {name!r} is {column.type}, which cannot be read as {kind}: {reason}"
@@ -149,7 +149,7 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     """
     if read_metadata(batch.schema)["layout"] == "token":
         return batch
-    described, own = token_schema(batch.schema), _number_columns(batch.schema)
+    described, of_numbers = token_schema(batch.schema), _number_columns(batch.schema)
     offsets, _, positions = number_positions(batch)
     valid = valid_rows(batch.column("input_ids"))
     first = np.diff(positions, prepend=-1) > 0  # of those that begin in one token
@@ -158,8 +158,10 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
         if field.name == NUMBER_MASK.name:
             values: Any = np.zeros(total, np.bool_)
             values[positions] = True
-        elif field.name in own:
-            values = _spread(memory.flat(column)[0], positions, first, total, own[field.name])
+        elif field.name in of_numbers:
+            values = _spread(
+                memory.flat(column)[0], positions, first, total, of_numbers[field.name]
+            )
         else:
             columns.append(column)
             continue
@@ -173,7 +175,7 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     """
     if read_metadata(batch.schema)["layout"] == "number":
         return batch
-    described, own = number_schema(batch.schema), _number_columns(batch.schema)
+    described, of_numbers = number_schema(batch.schema), _number_columns(batch.schema)
     mask, offsets = memory.flat(batch.column(NUMBER_MASK.name))
     positions = np.flatnonzero(memory.from_arrow(mask))
     number_offsets = np.searchsorted(positions, offsets)
@@ -182,7 +184,7 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     for column, field in zip(batch.columns, described, strict=True):
         if field.name == NUMBER_INDEX.name:
             values: Any = index.astype(np.int32)
-        elif field.name in own:
+        elif field.name in of_numbers:
             values = memory.flat(column)[0].take(chosen)
         else:
             columns.append(column)
@@ -194,10 +196,10 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _number_columns(schema: pa.Schema) -> dict[str, Column]:
     """Return the columns that have one value per number in number layout, without ``number_index``."""
     numbers = [from_dict(options) for options in read_metadata(schema)["numbers"]]
-    known = columns_of(numbers, keep_text=True)
+    declared = columns_of(numbers, keep_text=True)
     return {
         name: column
-        for name, column in known.items()
+        for name, column in declared.items()
         if column.per == "number" and column != NUMBER_INDEX
     }
 
@@ -260,8 +262,8 @@ def expand(batch: Batch) -> Batch:
             if pa.types.is_large_list(column.type):
                 rows = pa.large_list
             values, offsets = memory.flat(column)
-            made = _filled(one.expand({old: values})[new.name], new.fill, batch, described)
-            columns[at] = memory.list_array(made, offsets, rows(new.type), valid_rows(column))
+            values = _filled(one.expand({old: values})[new.name], new.fill, batch, described)
+            columns[at] = memory.list_array(values, offsets, rows(new.type), valid_rows(column))
             fields[at] = pa.field(new.name, columns[at].type, metadata=fields[at].metadata)
     changes = {"numbers": [one.to_dict() for one in dense], "shapes": tensor_shapes(dense) or None}
     schema = with_metadata(pa.schema(fields, batch.schema.metadata), changes)

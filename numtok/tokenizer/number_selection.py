@@ -136,15 +136,15 @@ class NumberSelector:
         if not 0 < len(text) <= SHORT_BYTES or self.grammar.pattern is not None or tokens is None:
             return None
         low, high = self._exact_range
-        found = [
+        spans = [
             (start, stop, low <= lowest and top <= high)
             for start, stop, lowest, top in scan_short(text, self._rules)
         ]
         for first, last in tokens:
-            found = [one for one in found if last <= one[0] or one[1] <= first]
+            spans = [one for one in spans if last <= one[0] or one[1] <= first]
         if self.carries_sign:
-            return found
-        return [(*_without_sign(text, start, stop), sure) for start, stop, sure in found]
+            return spans
+        return [(*_without_sign(text, start, stop), sure) for start, stop, sure in spans]
 
     @functools.cached_property
     def _rules(self) -> Any:
@@ -272,8 +272,8 @@ class TokensWithDigits:
     def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return int64[n, 2], the spans of the tokens, each within one row."""
         assert self._pattern is not None
-        found = [match.span() for match in self._pattern.finditer(text)]
-        spans = np.array(found, np.int64).reshape(-1, 2)
+        matches = [match.span() for match in self._pattern.finditer(text)]
+        spans = np.array(matches, np.int64).reshape(-1, 2)
         row = np.searchsorted(offsets, spans[:, 0], "right") - 1
         return spans[spans[:, 1] <= offsets[row + 1]]
 
@@ -286,12 +286,12 @@ class TokensWithDigits:
         wanted = {self._finder.token_to_id(word) for word in self._chosen}
         spans = []
         for row in np.unique(rows).tolist():
-            own = text[offsets[row] : offsets[row + 1]].decode()
-            encoding = self._finder.encode(own, add_special_tokens=False)
+            row_text = text[offsets[row] : offsets[row + 1]].decode()
+            encoding = self._finder.encode(row_text, add_special_tokens=False)
             for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
                 if token in wanted:
-                    first = int(offsets[row]) + len(own[:start].encode())
-                    spans.append((first, first + len(own[start:stop].encode())))
+                    first = int(offsets[row]) + len(row_text[:start].encode())
+                    spans.append((first, first + len(row_text[start:stop].encode())))
         return np.array(spans, np.int64).reshape(-1, 2)
 
     @functools.cached_property
@@ -300,5 +300,5 @@ class TokensWithDigits:
         complete_library("finding added tokens with digits in normalized text, or that are words")
         unknown = "\ufdd0"  # a noncharacter, no added token
         model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
-        found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
-        return load({"version": "1.0", **found})
+        config = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
+        return load({"version": "1.0", **config})

@@ -156,6 +156,6 @@ class NumberSpaces:
         if last not in SIGNS_AND_MARKS and unicodedata.category(last) not in DIRECTLY_BEFORE:
             return True
         word = before.split()[-1]
-        found = extract(word + number, self._grammar)[-1:]
+        numbers = extract(word + number, self._grammar)[-1:]
         begins = (len(word),) if self._carries_sign else (len(word), len(word) - 1)
-        return not (found and found[0].start in begins and found[0].stop == len(word + number))
+        return not (numbers and numbers[0].start in begins and numbers[0].stop == len(word + number))

@@ -155,15 +155,15 @@ def end_token(tokenizer: Tokenizer, token_or_id: str | int | None = None) -> int
     """
     added = {token["content"]: int(token["id"]) for token in tokenizer.config["added_tokens"]}
     if token_or_id is None:
-        found = next((added[content] for content in USUAL if content in added), None)
-        if found is None:
+        usual = next((added[content] for content in USUAL if content in added), None)
+        if usual is None:
             raise TokenizerError(
                 "the tokenizer has none of the usual end tokens; name the one that ends a document"
                 " by end_token=... (--end-token)"
             )
-        return found
-    known = added if token_or_id in added else vocabulary_of(tokenizer.config)
-    number = token_or_id if isinstance(token_or_id, int) else known.get(token_or_id)
+        return usual
+    ids_by_token = added if token_or_id in added else vocabulary_of(tokenizer.config)
+    number = token_or_id if isinstance(token_or_id, int) else ids_by_token.get(token_or_id)
     if number is None or not 0 <= number < tokenizer.vocab_size:
         raise TokenizerError(
             f"{shown_option('end_token', token_or_id)} is no token of the tokenizer; give a token, or"
@@ -187,18 +187,18 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
     """Return the columns per token and per number, with the end token after each row that is not
     null, if there is one; null rows become empty.
     """
-    ids, known = batch.column("input_ids"), declared_columns(batch.schema)
+    ids, declared = batch.column("input_ids"), declared_columns(batch.schema)
     offsets = memory.flat(ids)[1]
     shift = memory.offsets_of(valid_rows(ids) & (end is not None))
     places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
     columns, fields = [], []
     for field in batch.schema:
-        if field.name not in known or known[field.name].per not in ("token", "number"):
+        if field.name not in declared or declared[field.name].per not in ("token", "number"):
             continue
         values, own_offsets = memory.flat(batch.column(field.name))
-        if known[field.name].per == "token":
+        if declared[field.name].per == "token":
             plain = memory.from_arrow(values)
-            fill = (end or 0) if field.name == "input_ids" else known[field.name].fill
+            fill = (end or 0) if field.name == "input_ids" else declared[field.name].fill
             spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
             spread[places] = plain
             values, own_offsets = memory.to_arrow(spread), offsets + shift
@@ -214,8 +214,8 @@ class FlatRows:
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
-        known = declared_columns(batch.schema)
-        per = {name: known[name].per for name in batch.schema.names if name in known}
+        declared = declared_columns(batch.schema)
+        per = {name: declared[name].per for name in batch.schema.names if name in declared}
         names = [name for name in per if per[name] in ("token", "number")]
         self.schema = pa.schema([batch.schema.field(name) for name in names], batch.schema.metadata)
         self._per_token = {name for name in names if per[name] == "token"}

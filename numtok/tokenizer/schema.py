@@ -47,9 +47,9 @@ def columns_of(
     """Return the columns of encoded text by name, in order; packed rows have token layout, and know
     the pieces of documents in them.
     """
-    own = (column for one in representations for column in one.columns().values())
+    represented = (column for one in representations for column in one.columns().values())
     texts = (PACKED_WITH_TEXT if packed else WITH_TEXT) if keep_text else ()
-    columns = (*ALWAYS, *own, *texts, *(PACKED if packed else ()))
+    columns = (*ALWAYS, *represented, *texts, *(PACKED if packed else ()))
     if layout == "token":
         columns = tuple(column.along_tokens() for column in columns)
     return {column.name: column for column in columns}

@@ -127,19 +127,19 @@ class Tokenizer:
         Raises:
             TokenizerError: if the source cannot be found, read or used.
         """
-        given = {"numbers": numbers, "grammar": grammar, "leading_space": leading_space}
+        choices = {"numbers": numbers, "grammar": grammar, "leading_space": leading_space}
         with saving.fetched(source) as local:
-            options = saving.complete_options(local, **given)
+            options = saving.complete_options(local, **choices)
             config = load_source(local)
         try:
-            made = cls(config, engine=engine, **options)
+            tokenizer = cls(config, engine=engine, **options)
         except TokenizerError as error:
             if isinstance(source, str | Path):
                 raise TokenizerError(f"{source}: {error}") from error
             raise
         if numbers is not None and source is not None:  # that of a pretrained model
-            advise_bare(made.representations, made.spelling, made.source_ids)
-        return made
+            advise_bare(tokenizer.representations, tokenizer.spelling, tokenizer.source_ids)
+        return tokenizer
 
     @classmethod
     def from_settings(
@@ -165,9 +165,9 @@ class Tokenizer:
                 "these representations need other tokens; make the tokenizer anew with"
                 " from_pretrained"
             )
-        made = copy.copy(self)  # with the same engines
-        made.representations = tuple(representations)
-        return made
+        changed = copy.copy(self)  # with the same engines
+        changed.representations = tuple(representations)
+        return changed
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``tokenizer.json`` and ``numtok.json`` to a folder.
@@ -216,10 +216,10 @@ class Tokenizer:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without what is made on demand."""
+        """Return the state without what is cached on demand."""
         kind = type(self)
-        made = {k for k, v in vars(kind).items() if isinstance(v, functools.cached_property)}
-        return {name: value for name, value in vars(self).items() if name not in made}
+        cached = {k for k, v in vars(kind).items() if isinstance(v, functools.cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in cached}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):

@@ -82,8 +82,8 @@ class Spelling(NamedTuple):
         """Return the ids among ``own_ids``, those of numtok, as the schema's metadata hold them:
         consecutive ids as [first, count].
         """
-        own = self.ids[np.isin(self.ids, [*own_ids])]
-        return {"plain": _runs(own), "spaced": _runs(self.spaced)}
+        own_symbols = self.ids[np.isin(self.ids, [*own_ids])]
+        return {"plain": _runs(own_symbols), "spaced": _runs(self.spaced)}
 
 
 def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids, Ids]:
@@ -148,15 +148,15 @@ def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
     symbol_of = np.full(beyond + 1, -1, np.int32)
     symbol_of[spelling.ids] = np.arange(len(spelling.ids))
     symbol_of[spelling.spaced] = spelling.first.start + np.arange(len(spelling.spaced))
-    known = np.where((ids < 0) | (ids > beyond), beyond, ids)
+    symbol_ids = np.where((ids < 0) | (ids > beyond), beyond, ids)
     if (reading := spelling.reading) is not None:
         following = np.append(positions[1:], len(ids))  # the number that begins next
         limits = np.where(following > positions, following, len(ids))
-        symbols, ends = symbol_of[known], reading.ends
+        symbols, ends = symbol_of[symbol_ids], reading.ends
         return Spelled(*_read_longest(symbols, positions, limits, reading.following, ends))
     most = len(ids) if spelling.length is None else spelling.length
     starts, first = positions + spelling.bracketed, (spelling.first.start, spelling.first.stop)
-    return Spelled(*_read_symbols(known, starts, symbol_of, most, *first))
+    return Spelled(*_read_symbols(symbol_ids, starts, symbol_of, most, *first))
 
 
 def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:

@@ -257,7 +257,7 @@ class _TextRules:
         # bool[symbols, states]
         self.symbol_begins = [of.get(texts[id].strip(), begins.digit) for id in ids.tolist()]
         self.holds_number = self._holds_number(tokenizer, texts)
-        self.known: dict[tuple[int, ...], int] = {(OTHER_TEXT,): 0}
+        self.state_of: dict[tuple[int, ...], int] = {(OTHER_TEXT,): 0}
 
     def _holds_number(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Mask:
         """Return bool[states, kinds]: whether a number begins within such a text after each state."""
@@ -280,7 +280,7 @@ class _TextRules:
         _, symbols, which = np.unique(alike, axis=1, return_index=True, return_inverse=True)
         columns = [*symbols.tolist(), *range(self.symbols, self.symbols + self.kinds)]
         rows = []
-        for readings in (order := list(self.known)):
+        for readings in (order := list(self.state_of)):
             rows.append([self._step(readings, column, order) for column in columns])
         table = np.array(rows, np.int64)  # (states, columns, 4)
         spread = [*which.reshape(-1).tolist(), *range(len(symbols), len(columns))]
@@ -319,13 +319,13 @@ class _TextRules:
                 numbers.append(self._onward(0, column))
             if self.text.allowed[state, kind] and not self.holds_number[state, kind]:
                 texts.append(int(self.text.after[state, kind]))
-        found = [one for one in numbers if one != NEVER] + texts
+        onward = [one for one in numbers if one != NEVER] + texts
         last = before[-1] if before else OTHER_TEXT
-        made = tuple(dict.fromkeys(found)) or (int(self.text.after[last, kind]),)
-        if made not in self.known:
-            self.known[made] = len(order)
-            order.append(made)
-        return self.known[made], bool(found), goes_on, goes_on and not texts
+        reached = tuple(dict.fromkeys(onward)) or (int(self.text.after[last, kind]),)
+        if reached not in self.state_of:
+            self.state_of[reached] = len(order)
+            order.append(reached)
+        return self.state_of[reached], bool(onward), goes_on, goes_on and not texts
 
     def _onward(self, state: int, symbol: int) -> int:
         """Return the reading after a symbol of a number in this state of ``inside``, or NEVER."""
