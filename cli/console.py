@@ -86,8 +86,8 @@ def print_error(message: str) -> None:
 
 def print_warning(message: str) -> None:
     """Print ``numtok: warning: ...`` in yellow on stderr, on one line."""
-    told = click.style("numtok: warning: ", fg="yellow", bold=True)
-    echo(told + shown(" ".join(message.split())), err=True)
+    prefix = click.style("numtok: warning: ", fg="yellow", bold=True)
+    echo(prefix + shown(" ".join(message.split())), err=True)
 
 
 class ProgressLine:

@@ -295,8 +295,8 @@ def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **optio
         refuse("is for Parquet and Arrow, and JSON lines are neither", "compression")
     if kind in ("jsonl", "arrow", "feather", "ipc"):
         refuse("is for Parquet alone", "tensors")
-    given = {name: value for name, value in options.items() if value is not None}
-    summary = encode_files(inputs, output, progress=progress, **given)
+    options_given = {name: value for name, value in options.items() if value is not None}
+    summary = encode_files(inputs, output, progress=progress, **options_given)
     progress.clear()
     warn(summary, packed=options["pack"] is not None)
     if progress.quiet:
@@ -346,8 +346,8 @@ def status(folder: str) -> None:
     """
     from numtok import job_status
 
-    found = job_status(folder)
+    job = job_status(folder)
     echo(shown(folder))
-    echo(f"  done      {len(found.done):,} of {found.shards:,} shards")
-    if found.finished:
+    echo(f"  done      {len(job.done):,} of {job.shards:,} shards")
+    if job.finished:
         echo("  finished")

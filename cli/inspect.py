@@ -131,8 +131,8 @@ def inspect(
         refuse(
             "is for a file, and this is a text", "row", "text_column", "input_format", "delimiter"
         )
-        given = what if text is None else text
-        data = _of_text(_from_stdin() if given in (None, "-") else given, **options)
+        source = what if text is None else text
+        data = _of_text(_from_stdin() if source in (None, "-") else source, **options)
     if html is not None:
         write_page(data, html)
         echo(f"{shown(html)}: {data['title']}; open it in a browser")
@@ -154,8 +154,8 @@ def _of_text(
     from numtok.tokenizer.inspect import inspect_text
 
     chosen = [set_for_all(names, overflow) for names in numbers or DEFAULT_NUMBERS]
-    made = [Tokenizer.from_pretrained(tokenizer, names, grammar) for names in chosen]
-    return of_text(inspect_text(text, made))
+    tokenizers = [Tokenizer.from_pretrained(tokenizer, names, grammar) for names in chosen]
+    return of_text(inspect_text(text, tokenizers))
 
 
 def _of_file(
@@ -332,8 +332,8 @@ def _bit_fields(name: str, value: Any) -> list[str]:
     from numtok.representations import streams
 
     size = value.size if value.ndim else 8 * value.itemsize
-    known = (column.bit_fields for column in streams()[name])
-    fields = next((one for one in known if one and sum(one) == size), None)
+    bit_fields = (column.bit_fields for column in streams()[name])
+    fields = next((one for one in bit_fields if one and sum(one) == size), None)
     if fields is None:
         return []
     bits = "".join(map(str, value.tolist())) if value.ndim else f"{int(value):0{size}b}"
@@ -364,7 +364,7 @@ def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int)
     lines, numbers = [click.style(data["title"], bold=True)], data["numbers"]
     if "facts" in data:
         lines += [
-            f"  {click.style(f'{what:<10}', dim=True)}  {told}" for what, told in data["facts"]
+            f"  {click.style(f'{what:<10}', dim=True)}  {fact}" for what, fact in data["facts"]
         ]
         more = f"… ({len(data['text']):,} characters)" if len(data["text"]) > LONGEST else ""
         lines += ["", f"  {shown(data['text'][:LONGEST])}{more}", ""]

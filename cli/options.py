@@ -53,12 +53,12 @@ class Command(click.Command):
         try:
             if progress.quiet and "progress" in ctx.params:  # nor is it said that it compiles
                 logger.setLevel(logging.ERROR)
-            told = super().invoke(ctx)
+            table = super().invoke(ctx)
         finally:
             logger.setLevel(level)
             progress.clear()
-        if told is not None and not progress.quiet:
-            print_table(*told)
+        if table is not None and not progress.quiet:
+            print_table(*table)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -125,8 +125,8 @@ class Size(click.ParamType):  # type: ignore[type-arg]
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d{1,18}(?:\.\d+)?)\s*([kmgt]i?|)b?", str(value).strip().lower())
-        size = int(float(found[1]) * FACTORS[found[2]]) if found else 0
+        match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?)\s*([kmgt]i?|)b?", str(value).strip().lower())
+        size = int(float(match[1]) * FACTORS[match[2]]) if match else 0
         if not 1 <= size <= MOST:
             self.fail(f"{value!r} is no size such as 256MB or 1GiB.", param, ctx)
         return size
@@ -142,10 +142,10 @@ class Share(click.ParamType):  # type: ignore[type-arg]
     ) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
-        found = re.fullmatch(r"(\d{1,18})/(\d{1,18})", str(value))
-        if not found or not 1 <= int(found[1]) <= int(found[2]):
+        match = re.fullmatch(r"(\d{1,18})/(\d{1,18})", str(value))
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
             self.fail(f"{value!r} is not one of 1/N to N/N.", param, ctx)
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
 
 
 def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
@@ -157,8 +157,8 @@ def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) 
     from numtok.corpus.read.documents import INPUT_FORMATS
 
     if name not in INPUT_FORMATS:
-        known = ", ".join(map(repr, INPUT_FORMATS))
-        raise click.BadParameter(f"{name!r} is not one of {known}.", ctx, param)
+        names = ", ".join(map(repr, INPUT_FORMATS))
+        raise click.BadParameter(f"{name!r} is not one of {names}.", ctx, param)
     return name
 
 
@@ -177,17 +177,17 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
         return
     from numtok.corpus.encode_options import read_config
 
-    known = {str(one.name): one for one in ctx.command.params if one is not param}
-    made = read_config(path)
-    for name, value in made.items():
-        option = known.get(name)
+    option_of = {str(one.name): one for one in ctx.command.params if one is not param}
+    config = read_config(path)
+    for name, value in config.items():
+        option = option_of.get(name)
         if option is None:
             unknown = f"{path} has {name!r}, which is no option of `numtok {ctx.command.name}`."
             raise click.BadParameter(unknown, ctx, param)
         if getattr(option, "is_flag", False) and not isinstance(value, bool):
             wrong = f"{path}: {name} = {shown(str(value))[:60]} must be true or false."
             raise click.BadParameter(wrong, ctx, param)
-    ctx.default_map = made
+    ctx.default_map = config
 
 
 COUNT = Count(1, MOST)

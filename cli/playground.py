@@ -101,8 +101,8 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
         timeout = 30
 
         def do_GET(self) -> None:
-            found = self.path.partition("?")[0] == "/"
-            self._send(200, html, "text/html") if found else self._send(404, "the page is /")
+            is_page = self.path.partition("?")[0] == "/"
+            self._send(200, html, "text/html") if is_page else self._send(404, "the page is /")
 
         def do_POST(self) -> None:
             size = self.headers.get("Content-Length", "")
@@ -111,8 +111,10 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
             elif int(size) > LONGEST:
                 self._send(413, "the text is too long for this page; numtok inspect takes any")
             else:
-                status, told = _told(self.rfile.read(int(size))) if self._is_for_us() else (403, {})
-                self._send(status, json.dumps(told), "application/json")
+                status, answer = (
+                    _answer(self.rfile.read(int(size))) if self._is_for_us() else (403, {})
+                )
+                self._send(status, json.dumps(answer), "application/json")
 
         def _is_for_us(self) -> bool:
             """Whether the request is from our page, not of a page from elsewhere, which could also
@@ -170,7 +172,7 @@ def _page(tokenizer: str | None) -> tuple[str, str]:
     )
 
 
-def _told(body: bytes) -> tuple[int, dict[str, Any]]:
+def _answer(body: bytes) -> tuple[int, dict[str, Any]]:
     """Return status and answer to a question; what is wrong with it as a sentence."""
     from numtok import NumtokError
 
@@ -197,8 +199,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     if not 1 <= len(numbers) <= MOST:
         raise RepresentationError(f"choose one to {MOST} representations")
     with _one_at_a_time:
-        made = [_tokenizer(names, *options) for names in numbers]
-        data = of_text(inspect_text(text, made))
+        tokenizers = [_tokenizer(names, *options) for names in numbers]
+        data = of_text(inspect_text(text, tokenizers))
     return data | {"command": command_of(text, numbers, *options)}
 
 
@@ -222,9 +224,9 @@ def command_of(
     """Return a line for a shell that inspects the same. Characters that act upon a terminal when
     they are pasted are written as numbers, for printf.
     """
-    given = {"--tokenizer": tokenizer, "--grammar": grammar, "--overflow": overflow}
+    chosen = {"--tokenizer": tokenizer, "--grammar": grammar, "--overflow": overflow}
     options = [("--numbers", names) for names in numbers]
-    options += [(name, value) for name, value in given.items() if value]
+    options += [(name, value) for name, value in chosen.items() if value]
     words = [word for option in options for word in option]
     if text.isprintable():
         return shlex.join(["numtok", "inspect", "--text", text, *words])

@@ -142,9 +142,9 @@ def score(
     if grounded:
         refuse("is for answers with one right number; leave out --grounded", "target")
         read_as = target_policy if is_given("target_policy") else policy
-        made = _grounded(file, prediction, policy, read_as, options)
-        _show(str(made), made.to_dict(), data)
-        if made.share < options["fail_under"] / 100:
+        grounded_report = _grounded(file, prediction, policy, read_as, options)
+        _show(str(grounded_report), grounded_report.to_dict(), data)
+        if grounded_report.share < options["fail_under"] / 100:
             click.get_current_context().exit(UNGROUNDED)
         return
     refuse("is for figures of sources; give --grounded too", *GROUNDED_ALONE)

@@ -104,23 +104,23 @@ def stats(
         echo(json.dumps(report.to_json()))
     elif data is not None:
         write_file(data, json.dumps(report.to_json(), indent=1) + "\n")
-    told = shown_report(report, ", ".join(inputs))
+    to_show = shown_report(report, ", ".join(inputs))
     if html is not None:
-        write_page(told, html)
+        write_page(to_show, html)
     if not progress.quiet:
-        print_report(told)
+        print_report(to_show)
 
 
 def shown_report(report: Report, source: str) -> dict[str, Any]:
     """Return what the page and the terminal show of a report."""
-    of, told = report.statistics, report.to_text()
-    told |= {
+    of, report_text = report.statistics, report.to_text()
+    report_text |= {
         "kind": "stats",
         "title": f"{counted(of.numbers, 'number')} in {counted(of.documents, 'document')}",
         "source": source,
-        "options": " ".join(f"--{name} {value}" for name, value in told["options"].items()),
+        "options": " ".join(f"--{name} {value}" for name, value in report_text["options"].items()),
     }
-    return dict(all_shown(told))
+    return dict(all_shown(report_text))
 
 
 # On a terminal

@@ -66,13 +66,13 @@ def _left_as_text(summary: Summary) -> str:
 
 def _warn_of_no_numbers(summary: Summary) -> None:
     """Say where there are some, in a table."""
-    found = ", ".join(map(repr, summary.number_columns))
+    columns = ", ".join(map(repr, summary.number_columns))
     template = " ".join(f"{{{name}}}" for name in summary.number_columns)
     where = f" in {summary.text_column!r}" if summary.text_column else ""
     ways = (
-        f"; the columns {found} hold some: join them to the text with --template '{template}', or"
+        f"; the columns {columns} hold some: join them to the text with --template '{template}', or"
         " all with --template row"
-        if found
+        if columns
         else "; with tables, --template joins columns to the text"
     )
     print_warning(f"there are no numbers{where}{ways}")
@@ -102,10 +102,10 @@ def rows_of(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator
     for name, count in summary.splits.items():
         yield f"of {name}", f"{count:,}", "documents"
     if summary.shards:
-        told = [f"{summary.resumed:,} were done before"] if summary.resumed else []
+        remarks = [f"{summary.resumed:,} were done before"] if summary.resumed else []
         left = summary.shards - summary.shards_done
-        told += [f"{left:,} are not done yet"] if left else []
-        yield "shards", f"{summary.shards:,}", "; ".join(told)
+        remarks += [f"{left:,} are not done yet"] if left else []
+        yield "shards", f"{summary.shards:,}", "; ".join(remarks)
     share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"
     yield "output", size(summary.output_bytes), share if summary.bytes else "there is no text"
 

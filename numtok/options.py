@@ -30,15 +30,15 @@ def check_options(instance: Any, owner: str, error: type[Exception]) -> None:
 
     hints = _hints(type(instance))  # type: ignore[arg-type]  # mypy does not see that a class is hashable
     for field in dataclasses.fields(instance):
-        given = getattr(instance, field.name)
+        original = getattr(instance, field.name)
         try:
-            value = msgspec.convert(_plain(given), hints[field.name])
+            value = msgspec.convert(_plain(original), hints[field.name])
         except (msgspec.ValidationError, OverflowError, UnicodeEncodeError) as wrong:
-            shown = repr(given)
+            shown = repr(original)
             shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
             reason = str(wrong).replace("`", "").partition(" - at ")[0]
             raise error(f"{owner}: {field.name}={shown}: {reason}") from None
-        if value is not given:
+        if value is not original:
             object.__setattr__(instance, field.name, value)
 
 

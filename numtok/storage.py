@@ -216,28 +216,30 @@ def status(path: str | Path) -> Status | None:
     if is_url(path):
         return _if_there(str(path), _info)
     try:
-        found = os.stat(path)
+        file_status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return Status(found.st_size, str(found.st_mtime_ns), stat.S_ISDIR(found.st_mode))
+    return Status(
+        file_status.st_size, str(file_status.st_mtime_ns), stat.S_ISDIR(file_status.st_mode)
+    )
 
 
 def is_file(path: str | Path) -> bool:
     """Whether there is something other than a folder."""
-    found = status(path)
-    return found is not None and not found.is_folder
+    file_status = status(path)
+    return file_status is not None and not file_status.is_folder
 
 
 def is_folder(path: str | Path) -> bool:
     """Whether there is a folder."""
-    found = status(path)
-    return found is not None and found.is_folder
+    file_status = status(path)
+    return file_status is not None and file_status.is_folder
 
 
 def size(path: str | Path) -> int | None:
     """Return the bytes of a file; None if it is not there."""
-    found = status(path)
-    return None if found is None else found.size
+    file_status = status(path)
+    return None if file_status is None else file_status.size
 
 
 def names(folder: str | Path) -> list[str]:
@@ -250,9 +252,9 @@ def names(folder: str | Path) -> list[str]:
         return []
     if status(folder) is None:  # s3fs would look through all that lies beside it
         return []
-    found = _if_there(str(folder), lambda system, path: (system.ls(path, detail=False), path))
-    paths, own = found or ([], "")
-    inner = {path.rstrip("/") for path in paths} - {own.rstrip("/")}
+    listing = _if_there(str(folder), lambda system, path: (system.ls(path, detail=False), path))
+    paths, folder_path = listing or ([], "")
+    inner = {path.rstrip("/") for path in paths} - {folder_path.rstrip("/")}
     return sorted(path.rpartition("/")[2] for path in inner)
 
 
@@ -262,10 +264,10 @@ def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
     inner = len(_system(root)[1].rstrip("/"))
 
     def ask(system: Any, path: str) -> dict[str, int | None]:
-        found = system.glob(path, detail=True) if pattern else system.find(path, detail=True)
+        details = system.glob(path, detail=True) if pattern else system.find(path, detail=True)
         return {
             f"{root}/{name[inner:].lstrip('/')}": info.get("size")
-            for name, info in sorted(found.items())
+            for name, info in sorted(details.items())
             if info["type"] != "directory"
         }
 

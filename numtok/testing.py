@@ -230,14 +230,14 @@ def check_continuation(representation: SpelledOut, grammar: Grammar, data: st.Da
         state = rules.following[state, symbols[-1]]
     spelled = Spelled(np.array(symbols, np.uint16), np.array([0, len(symbols)]))
     text = in_marks_of(grammar, representation.decode(spelled)).to_pylist()
-    found = scan(text, grammar)
-    assert found.text().to_pylist() == text
-    assert representation.fits(found).all()
-    assert representation.encode(found).symbols.tolist() == symbols
+    numbers = scan(text, grammar)
+    assert numbers.text().to_pylist() == text
+    assert representation.fits(numbers).all()
+    assert representation.encode(numbers).symbols.tolist() == symbols
 
 
-def _same_decimals(found: pa.Array, surfaces: Sequence[str], sign: bool = True) -> None:
-    for text, surface in zip(found.to_pylist(), surfaces, strict=True):
+def _same_decimals(decoded: pa.Array, surfaces: Sequence[str], sign: bool = True) -> None:
+    for text, surface in zip(decoded.to_pylist(), surfaces, strict=True):
         one, other = Decimal(text), Decimal(surface)
         assert (one, one.is_signed()) == (other, other.is_signed()) if sign else one == abs(other)
 
@@ -267,13 +267,13 @@ def _check_ids(tokenizer: Tokenizer, ids: npt.NDArray[np.int32], places: list[in
     """Check numbers that nothing but their tokens tell; where they are tokens of the text, those
     that stayed text are read too.
     """
-    found = tokenizer.numbers_in(ids)
+    numbers_read = tokenizer.numbers_in(ids)
     first = tokenizer.representations[0]
     if isinstance(first, SpelledOut) and not first.marks_begin:
-        found = [number for number in found if number[0] in places]
-    assert [start for start, _, _ in found] == places
+        numbers_read = [number for number in numbers_read if number[0] in places]
+    assert [start for start, _, _ in numbers_read] == places
     text, end = "", 0
-    for start, stop, written in found:
+    for start, stop, written in numbers_read:
         spelled = ids[start:stop]
         alone = tokenizer.decode(spelled)
         assert alone.removeprefix(" ") == written

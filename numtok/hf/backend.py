@@ -129,8 +129,8 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         settings = loading.DEFAULTS | settings
         self.return_numbers = bool(settings.pop("return_numbers"))
         self.cache = {}
-        made = loading.install_number_tokens(self.backend_tokenizer, settings)
-        self._number_settings = made.saved_settings()
+        numtok = loading.install_number_tokens(self.backend_tokenizer, settings)
+        self._number_settings = numtok.saved_settings()
         self.init_kwargs["number_settings"] = self.number_settings
 
     @property
@@ -168,9 +168,9 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
             return state.numtok
         # few things depend on the post-processor, which may change often
         if self.cache.get("post_processor") != post_processor:
-            self.cache |= {"post_processor": post_processor, "numtok": self._made_numtok()}
-        made: Tokenizer = self.cache["numtok"]
-        return made
+            self.cache |= {"post_processor": post_processor, "numtok": self._number_tokenizer()}
+        numtok: Tokenizer = self.cache["numtok"]
+        return numtok
 
     def backend_state(self) -> BackendState:
         """Return the state that depends on the backend.
@@ -182,10 +182,10 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         state: BackendState = self.cache.get("state")  # type: ignore[assignment]
         # A new token takes the next id; to count them would take milliseconds.
         if self.cache.get("key") != key or backend.id_to_token(state.numtok.vocab_size) is not None:
-            state = BackendState(self._made_numtok(), state_of(backend.post_processor))
+            state = BackendState(self._number_tokenizer(), state_of(backend.post_processor))
             self.cache = {"key": key, "state": state}
         return state
 
-    def _made_numtok(self) -> Tokenizer:
+    def _number_tokenizer(self) -> Tokenizer:
         assert self._number_settings is not None
         return Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings)

@@ -175,8 +175,8 @@ def encode_flat(
             return None
         columns["offset_mapping"] = np.zeros((placement.size, 2), np.int64)
         columns["offset_mapping"][placement.target] = mapping[placement.source]
-    made = _streams(batch, placement) if with_streams else {}
-    return Flat(columns, made, placement.edges)
+    streams = _streams(batch, placement) if with_streams else {}
+    return Flat(columns, streams, placement.edges)
 
 
 def _threads() -> int:
@@ -292,11 +292,11 @@ def _columns(
 
 def _streams(batch: pa.RecordBatch, placement: Placement) -> dict[str, Array]:
     """Return the streams, which token layout has at every token."""
-    flat, known = {}, {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
+    flat, forms = {}, {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
     tokens = to_token_layout(batch)
     for name in tokens.schema.names[1:]:  # the first are the ids
         values = as_numpy(memory.flat(tokens.column(name))[0])
-        flat[name] = neutral(known[name][0], placement.size, values)
+        flat[name] = neutral(forms[name][0], placement.size, values)
         flat[name][placement.target] = values[placement.source]
     return flat
 
@@ -308,10 +308,10 @@ def trims_spaces(post_processor: dict[str, Any] | None) -> bool | None:
     """Whether a post-processor leaves the spaces out with which tokens begin and end; None if it
     does something else to offsets.
     """
-    found = steps_of(post_processor, "processors")
-    if not KNOWN.issuperset(step["type"] for step in found):
+    steps = steps_of(post_processor, "processors")
+    if not KNOWN.issuperset(step["type"] for step in steps):
         return None
-    trims = [step for step in found if step.get("trim_offsets")]
+    trims = [step for step in steps if step.get("trim_offsets")]
     # the latter keeps some of the first spaces
     if len(trims) > 1 or any(step["add_prefix_space"] for step in trims):
         return None

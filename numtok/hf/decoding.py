@@ -29,10 +29,10 @@ def decode_row(
     """
     ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
     ids = [ids] if isinstance(ids, int) else ids
-    found = find_in_ids(state.numtok, ids, values)
-    if found is None:
+    numbers = find_in_ids(state.numtok, ids, values)
+    if numbers is None:
         return str(PreTrainedTokenizerFast._decode(tokenizer, token_ids, **options))
-    (kept, surfaces), read = found, [""]
+    (kept, surfaces), read = numbers, [""]
     for _ in range(2):  # again with others, if the decoded text has some of the placeholders itself
         placeholders = state.placeholders_for(read)
         shown = [placeholders.any_id if token < 0 else token for token in kept]

@@ -82,9 +82,9 @@ def encode_generally(
 
 def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrainedTokenizerFast:
     """Return a stock tokenizer that is the same except for the backend."""
-    made = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    vars(made).update(vars(tokenizer), _tokenizer=backend)
-    return made
+    stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+    vars(stock).update(vars(tokenizer), _tokenizer=backend)
+    return stock
 
 
 def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any) -> None:
@@ -240,8 +240,8 @@ def _replace_in_short(
     at = 0
     for start, stop, is_exact in spans:
         number = data[start:stop]
-        own = one_token if is_exact and one_token else by_number.get(number)
-        if own is None:
+        placeholder = one_token if is_exact and one_token else by_number.get(number)
+        if placeholder is None:
             if len(by_number) > MOST_REMEMBERED:
                 placeholders.by_number = by_number = {}
             ids = state.numtok.ids_of_one(number) if is_exact else None
@@ -249,8 +249,8 @@ def _replace_in_short(
                 by_number |= _placeholders_of_numbers(state, placeholders, data, spans, parse)
             else:
                 by_number[number] = placeholders.of_ids(ids).encode()
-            own = by_number[number]
-        parts += (data[at:start], own)
+            placeholder = by_number[number]
+        parts += (data[at:start], placeholder)
         at = stop
     return b"".join([*parts, data[at:]]).decode()
 
@@ -270,8 +270,8 @@ def _placeholders_of_numbers(
         TextRows.of([data.decode()]), parse_special=parse
     ).numbers
     spelled = placeholders.of_slots(state.numtok.encode_numbers(numbers).slots)
-    for start, stop, own in zip(numbers.start, numbers.stop, spelled, strict=True):
-        by_number[data[start:stop]] = own.encode()
+    for start, stop, placeholder in zip(numbers.start, numbers.stop, spelled, strict=True):
+        by_number[data[start:stop]] = placeholder.encode()
     return by_number
 
 
@@ -316,7 +316,7 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     as encoding the text.
     """
 
-    _made: list[Any] | None = None
+    _built: list[Any] | None = None
     _make: Callable[[], list[Any]] | None = None
 
     @classmethod
@@ -324,23 +324,23 @@ class LazyBatchEncoding(BatchEncoding[Any]):
         cls, data: dict[str, Any], n_sequences: int, make: Callable[[], list[Any]]
     ) -> LazyBatchEncoding:
         """Return the encoding of ``data``, which is not copied; ``make`` makes the ``encodings``."""
-        made = cls.__new__(cls)
-        vars(made).update(data=data, _n_sequences=n_sequences, _make=make)
-        return made
+        lazy = cls.__new__(cls)
+        vars(lazy).update(data=data, _n_sequences=n_sequences, _make=make)
+        return lazy
 
     @property
     def _encodings(self) -> Any:
-        if self._made is None and self._make is not None:
-            self._made = self._make()
-        return self._made
+        if self._built is None and self._make is not None:
+            self._built = self._make()
+        return self._built
 
     @_encodings.setter
-    def _encodings(self, made: Any) -> None:
-        self._made = made
+    def _encodings(self, encodings: Any) -> None:
+        self._built = encodings
 
     @property
     def is_fast(self) -> bool:
-        return self._made is not None or self._make is not None
+        return self._built is not None or self._make is not None
 
 
 class NumberEncoding:
@@ -370,9 +370,9 @@ class NumberEncoding:
         """Return the encoding of the original text."""
         if not any(len(text) for texts in self.sequences for text in texts):
             return self.replaced
-        made = library().Encoding()
-        made.__setstate__(json.dumps(self._state()).encode())
-        return made
+        encoding = library().Encoding()
+        encoding.__setstate__(json.dumps(self._state()).encode())
+        return encoding
 
     def _state(self) -> dict[str, Any]:
         """Return the state that ``tokenizers`` would pickle for this encoding."""

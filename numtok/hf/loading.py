@@ -42,13 +42,13 @@ def given_settings(
     leading_space: str | None,
     return_numbers: bool | None,
 ) -> dict[str, Any]:
-    """Return the settings that were given."""
-    given: dict[str, Any] = {"leading_space": leading_space, "return_numbers": return_numbers}
+    """Return the settings that are not None."""
+    settings: dict[str, Any] = {"leading_space": leading_space, "return_numbers": return_numbers}
     if numbers is not None:
-        given["numbers"] = [one.to_dict() for one in representations_of(numbers)]
+        settings["numbers"] = [one.to_dict() for one in representations_of(numbers)]
     if grammar is not None:
-        given["grammar"] = check_grammar(grammar).to_dict()
-    return {name: value for name, value in given.items() if value is not None}
+        settings["grammar"] = check_grammar(grammar).to_dict()
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def refuse_misspelt(names: Iterable[str], options: Sequence[str], where: str) -> None:
@@ -112,12 +112,12 @@ def check_is_fast(tokenizer: Any, ours: type) -> None:
             " ones with AutoTokenizer"
         )
     theirs = [kind for kind in type(tokenizer).__mro__ if kind not in ours.__mro__]
-    own = sorted({name for kind in theirs for name in OWN_METHODS.intersection(vars(kind))})
+    methods = sorted({name for kind in theirs for name in OWN_METHODS.intersection(vars(kind))})
     # some model classes change what a call does in Python; a tokenizer that derives from the base
     # class cannot have that too
-    if own:
+    if methods:
         warnings.warn(
-            f"{type(tokenizer).__name__} has its own {', '.join(own)}; the tokenizer with numbers"
+            f"{type(tokenizer).__name__} has its own {', '.join(methods)}; the tokenizer with numbers"
             " works without",
             stacklevel=4,
         )
@@ -127,14 +127,14 @@ def install_number_tokens(backend: Any, settings: dict[str, Any]) -> Tokenizer:
     """Add the number tokens that a backend lacks, and return the numtok tokenizer of the same
     settings. TokenizerError if ``tokenizers`` gives the tokens other ids.
     """
-    made = Tokenizer.from_settings(load_source(backend), settings)
-    known = backend.get_added_tokens_decoder()
-    added = made.config["added_tokens"]
-    new = {token["content"]: token["id"] for token in added if token["id"] not in known}
+    numtok = Tokenizer.from_settings(load_source(backend), settings)
+    present = backend.get_added_tokens_decoder()
+    added = numtok.config["added_tokens"]
+    new = {token["content"]: token["id"] for token in added if token["id"] not in present}
     as_added = functools.partial(library().AddedToken, normalized=False, special=False)
     backend.add_tokens([*map(as_added, new)])
     if wrong := [one for one, number in new.items() if backend.token_to_id(one) != number]:
         raise TokenizerError(
             f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer"
         )
-    return made
+    return numtok

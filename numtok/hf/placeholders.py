@@ -48,26 +48,36 @@ class Placeholders:
 
     def __init__(self, numtok: Tokenizer, texts: Sequence[str]) -> None:
         used = used_in("".join(text for text in texts if not text.isascii()))
-        own = numtok.own_tokens
+        own_tokens = numtok.own_tokens
         # the second forms, with a space
-        spaced = {one for one in own if one[:1] == " " and one[1:] in own and one in numtok.tokens}
-        symbols = {content: id for content, id in numtok.tokens.items() if content not in own}
-        replaced = {content: id for content, id in own.items() if content not in spaced} | symbols
+        spaced = {
+            one
+            for one in own_tokens
+            if one[:1] == " " and one[1:] in own_tokens and one in numtok.tokens
+        }
+        symbols = {
+            content: id for content, id in numtok.tokens.items() if content not in own_tokens
+        }
+        replaced = {
+            content: id for content, id in own_tokens.items() if content not in spaced
+        } | symbols
         free = unused(np.union1d(used, used_in_tokens(numtok.config)), len(replaced))
         placeholder_of = dict(zip(replaced, map(chr, free.tolist()), strict=True))
         config = numtok.config | {"truncation": None, "padding": None}
-        made = None
+        replaced_config = None
         if numtok.spelling is not None and numtok.spelling.reading is not None:
-            made = with_rows_in_text(config, list(placeholder_of.values()))
-        if made is None:
-            names = {one: placeholder_of.get(one) or f" {placeholder_of[one[1:]]}" for one in own}
+            replaced_config = with_rows_in_text(config, list(placeholder_of.values()))
+        if replaced_config is None:
+            names = {
+                one: placeholder_of.get(one) or f" {placeholder_of[one[1:]]}" for one in own_tokens
+            }
             shown = (names.get(one["content"], one["content"]) for one in config["added_tokens"])
             pairs = zip(config["added_tokens"], shown, strict=True)
             entries = [token | {"content": content} for token, content in pairs]
             following = itertools.count(numtok.vocab_size)
             entries += map(ordinary_token, following, (placeholder_of[one] for one in symbols))
-            made = config | {"added_tokens": entries}
-        self.tokenizer = load(made)
+            replaced_config = config | {"added_tokens": entries}
+        self.tokenizer = load(replaced_config)
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {one: content for content, one in placeholder_of.items()}
         self.number = placeholder_of.get(NUM, "")
@@ -164,11 +174,11 @@ def replace_numbers(
             continue
         parts: list[str] = []
         at = 0
-        own = placeholders[first:last]
-        for start, stop, one in zip(spans[0].tolist(), spans[1].tolist(), own, strict=True):
+        of_text = placeholders[first:last]
+        for start, stop, one in zip(spans[0].tolist(), spans[1].tolist(), of_text, strict=True):
             parts += (text[at:start], one)
             at = stop
-        widths = np.fromiter(map(len, own), np.int64, len(own))
+        widths = np.fromiter(map(len, of_text), np.int64, len(of_text))
         new_stops = spans[1] - np.cumsum(spans[1] - spans[0] - widths)
         new_spans = new_stops - widths, new_stops
         whole = "".join([*parts, text[at:]])

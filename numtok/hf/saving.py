@@ -29,10 +29,10 @@ SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class
 
 def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:
     """Write the files that transformers does not write, and return their names."""
-    made, shim = Path(folder, SETTINGS_FILE), Path(folder, f"{SHIM}.py")
-    write_json(made, settings)
+    settings_path, shim = Path(folder, SETTINGS_FILE), Path(folder, f"{SHIM}.py")
+    write_json(settings_path, settings)
     shim.write_text("from numtok.hf import NumberTokenizer as NumberTokenizer\n", "utf-8")
-    return str(made), str(shim)
+    return str(settings_path), str(shim)
 
 
 def save_whole(
@@ -44,9 +44,9 @@ def save_whole(
     transformers and ``tokenizers`` write straight into the folder they are given, and so leave half
     a file on a full disk. OutputError if the system refuses; no file is left half-written.
     """
-    with tempfile.TemporaryDirectory(prefix="numtok-") as made:
+    with tempfile.TemporaryDirectory(prefix="numtok-") as staging:
         try:
-            names = save(made) or ()
+            names = save(staging) or ()
         except NumtokError:
             raise
         except Exception as error:
@@ -55,10 +55,10 @@ def save_whole(
             raise OutputError(
                 f"cannot save to {folder}: {error}; make room for temporary files, then run again"
             ) from error
-        for path in sorted(Path(made).rglob("*")):
+        for path in sorted(Path(staging).rglob("*")):
             if path.is_file():
-                write_file(Path(folder, path.relative_to(made)), path.read_bytes())
-        return tuple(str(Path(folder, Path(name).relative_to(made))) for name in names)
+                write_file(Path(folder, path.relative_to(staging)), path.read_bytes())
+        return tuple(str(Path(folder, Path(name).relative_to(staging))) for name in names)
 
 
 def without_number_tokens(

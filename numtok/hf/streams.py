@@ -63,12 +63,12 @@ class NumberStreams:
         first, which = tokens[begin], numbers[begin]
         mask = np.zeros(length, np.bool_)
         mask[first] = True
-        spread, known = {NUMBER_MASK.name: mask}, streams()
+        spread, forms = {NUMBER_MASK.name: mask}, streams()
         for name, values in self.per_number.items():
-            spread[name] = neutral(known[name][0], length, values)
+            spread[name] = neutral(forms[name][0], length, values)
             spread[name][first] = values[which]
         for name, values in self.per_token.items():
-            spread[name] = neutral(known[name][0], length, values)
+            spread[name] = neutral(forms[name][0], length, values)
             spread[name][tokens] = values[self.offsets[numbers] + symbols]
         return spread
 
@@ -93,8 +93,8 @@ def add_to_encoding(
 
 def stream_names(names: Iterable[str]) -> list[str]:
     """Return those names that are number streams."""
-    known = {NUMBER_MASK.name, *streams()}
-    return [name for name in names if name in known]
+    stream_columns = {NUMBER_MASK.name, *streams()}
+    return [name for name in names if name in stream_columns]
 
 
 def mark_whole_numbers(out: Any, name: str) -> None:
@@ -121,13 +121,13 @@ def pop_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
     """
     rows = isinstance(inputs, list | tuple) and len(inputs) > 0 and isinstance(inputs[0], Mapping)
     names = inputs[0].keys() if rows else inputs.keys() if isinstance(inputs, Mapping) else ()
-    known = stream_names(names)
-    if not known:
+    present = stream_names(names)
+    if not present:
         return inputs, {}
     if rows:
         inputs = {name: [row[name] for row in inputs] for name in names}
-    streams_of_rows = {name: inputs[name] for name in known}
-    return {name: inputs[name] for name in names if name not in known}, streams_of_rows
+    streams_of_rows = {name: inputs[name] for name in present}
+    return {name: inputs[name] for name in names if name not in present}, streams_of_rows
 
 
 def pad_streams(out: Any, rows_by_stream: Mapping[str, Any], leading: str, side: str) -> None:
@@ -135,11 +135,13 @@ def pad_streams(out: Any, rows_by_stream: Mapping[str, Any], leading: str, side:
     ids = out[leading]
     tensor_type = None if isinstance(ids, list) else "np" if isinstance(ids, np.ndarray) else "pt"
     single = len(ids) > 0 and np.ndim(ids[0]) == 0
-    known = {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
+    forms_of = {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
     for name, values in rows_by_stream.items():
         rows = zip([values] if single else values, [ids] if single else ids, strict=True)
-        forms = known[name]
-        padded = [pad_stream(forms[0], _array(forms, row), len(own), side) for row, own in rows]
+        forms = forms_of[name]
+        padded = [
+            pad_stream(forms[0], _array(forms, row), len(row_ids), side) for row, row_ids in rows
+        ]
         if single and tensor_type is not None:
             out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]
         else:

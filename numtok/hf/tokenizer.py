@@ -101,13 +101,13 @@ class NumberTokenizer(NumberTokenizerBase):
         loading.refuse_misspelt(kwargs, [*loading.DEFAULTS], "NumberTokenizer.from_pretrained")
         path = pretrained_model_name_or_path
         path = DEFAULT_FOLDER if path is None else path
-        given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
+        settings = loading.given_settings(numbers, grammar, leading_space, return_numbers)
         with loading.checked(path):
             saved = loading.saved_settings(path, kwargs)
             if saved is None:
                 stock = loading.load_stock(path, inputs, kwargs)
-                return cls._with_numbers(stock, (read_settings(path) or {}) | given)
-            settings = kwargs.pop("number_settings", saved) | given
+                return cls._with_numbers(stock, (read_settings(path) or {}) | settings)
+            settings = kwargs.pop("number_settings", saved) | settings
             loaded: NumberTokenizer = super().from_pretrained(
                 path, *inputs, number_settings=settings, **kwargs
             )
@@ -128,26 +128,26 @@ class NumberTokenizer(NumberTokenizerBase):
         Raises:
             TokenizerError: if the tokenizer is not a fast one.
         """
-        given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
-        return cls._with_numbers(tokenizer, given)
+        settings = loading.given_settings(numbers, grammar, leading_space, return_numbers)
+        return cls._with_numbers(tokenizer, settings)
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
         """Return a copy with these settings; those that are not given are its own."""
         loading.check_is_fast(tokenizer, NumberTokenizer)
-        made = cls.__new__(cls)
+        copied = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
-        vars(made).update(copy.deepcopy(state))
-        made._install((getattr(tokenizer, "number_settings", None) or {}) | settings)
+        vars(copied).update(copy.deepcopy(state))
+        copied._install((getattr(tokenizer, "number_settings", None) or {}) | settings)
         if "numbers" in settings:
-            backend = made.backend_tokenizer
+            backend = copied.backend_tokenizer
 
             def source_ids(texts: list[str]) -> list[list[int]]:
                 encodings = backend.encode_batch(texts, add_special_tokens=False)
                 return [one.ids for one in encodings]
 
-            advise_bare(made.numtok.representations, made.numtok.spelling, source_ids)
-        return made
+            advise_bare(copied.numtok.representations, copied.numtok.spelling, source_ids)
+        return copied
 
     def save_pretrained(
         self, save_directory: Any, *args: Any, push_to_hub: bool = False, **kwargs: Any
@@ -281,8 +281,8 @@ class NumberTokenizer(NumberTokenizerBase):
         rest, streams = pop_streams(encoded_inputs)
         out = super().pad(rest, *args, **kwargs)
         if streams:
-            given = inspect.signature(super().pad).bind(rest, *args, **kwargs).arguments
-            side = given.get("padding_side") or self.padding_side
+            arguments = inspect.signature(super().pad).bind(rest, *args, **kwargs).arguments
+            side = arguments.get("padding_side") or self.padding_side
             pad_streams(out, streams, self.model_input_names[0], side)
         return out
 
@@ -320,7 +320,7 @@ class NumberTokenizer(NumberTokenizerBase):
                 f"{len(ids)} rows of ids, but {len(values)} rows of number_value; give one for each"
             )
         rows = zip(ids, values, strict=True)
-        return [self._decode(row, number_value=given, **options) for row, given in rows]
+        return [self._decode(row, number_value=row_values, **options) for row, row_values in rows]
 
     def batch_decode(  # type: ignore[override]
         self,

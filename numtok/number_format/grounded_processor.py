@@ -64,8 +64,8 @@ class GroundedLogitsProcessor(RowsProcessor):
         self._is_end = np.isin(self._vocabulary.ids, self.ends)
         self._further = forms_of_values(allow, self.grammar)
         self._tokens: dict[str, GroundedTokens] = {}  # by the text that has the figures
-        given = [sources] if isinstance(sources, str) else sources
-        self._sources = None if given is None else "\n".join(given)
+        texts = [sources] if isinstance(sources, str) else sources
+        self._sources = None if texts is None else "\n".join(texts)
 
     def first(self, ids: Ints) -> RowState:
         """Return the state of a row at the end of its prompt."""

@@ -166,16 +166,16 @@ class GroundedText:
 
     def may_end(self, state: int) -> bool:
         """Whether a text may end in a state: not within a figure."""
-        known = self._states[state]
-        return known is not None and known.text is not None
+        current = self._states[state]
+        return current is not None and current.text is not None
 
     def behind(self, symbols: str, state: int | None = None) -> int:
         """Return the state behind any text, of which not all need be allowed: the figure that it ends
         within, if it does, may go on.
         """
         state = self.start if state is None else state
-        known = self._states[state]
-        text = known.text if known and known.text else " "
+        current = self._states[state]
+        text = current.text if current and current.text else " "
         for symbol in symbols:
             kind = self.symbols.kind(self.symbols.plain(symbol))
             text, _ = walk(text, kind, self.symbols.grammar.decimal)

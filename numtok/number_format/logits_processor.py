@@ -170,12 +170,12 @@ class NumberFormatProcessor(RowsProcessor):
             ends_well = more
 
 
-def _end_tokens(tokenizer: Any, given: int | Sequence[int] | None) -> list[int]:
-    if given is None:
-        given = getattr(tokenizer, "eos_token_id", None)
-    if given is None and hasattr(tokenizer, "own_tokens"):
+def _end_tokens(tokenizer: Any, end: int | Sequence[int] | None) -> list[int]:
+    if end is None:
+        end = getattr(tokenizer, "eos_token_id", None)
+    if end is None and hasattr(tokenizer, "own_tokens"):
         with contextlib.suppress(TokenizerError):
-            given = end_token(tokenizer)
-    if given is None:
+            end = end_token(tokenizer)
+    if end is None:
         raise FormatError("the tokenizer has no end token; give eos_token_id, or set its eos_token")
-    return [given] if isinstance(given, int) else list(given)
+    return [end] if isinstance(end, int) else list(end)

@@ -45,8 +45,8 @@ class NumberEnds:
 
     def __init__(self, number_format: NumberFormat, leading_space: bool = True) -> None:
         self._automaton, self._leading_space = number_format.automaton, leading_space
-        known = number_format.alphabet
-        self.alphabet = "".join(dict.fromkeys(f"{known}{DIGITS}{MARKS}{EXPONENTS}{SIGNS} "))
+        characters = number_format.alphabet
+        self.alphabet = "".join(dict.fromkeys(f"{characters}{DIGITS}{MARKS}{EXPONENTS}{SIGNS} "))
         columns = [*self.alphabet, "\0"]
         states: dict[Reading | int, int] = {one: one for one in (self.ended, self.nowhere)}
         states[BEFORE] = self.start

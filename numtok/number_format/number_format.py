@@ -82,17 +82,17 @@ class NumberFormat:
 
     def __post_init__(self) -> None:
         for name in ("minimum", "maximum", "step"):
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _decimal(given, name))
+            if (bound := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _decimal(bound, name))
         self._check()
         if not self.automaton.ends.any():
             raise FormatError(f"{self}: no number is left; widen the bounds, decimals or sign")
 
     def __repr__(self) -> str:
-        given = ((one, getattr(self, one.name)) for one in fields(self))
+        options = ((one, getattr(self, one.name)) for one in fields(self))
         shown = (
             f"{one.name}={str(value) if isinstance(value, Decimal) else value!r}"
-            for one, value in given
+            for one, value in options
             if value != one.default
         )
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -236,9 +236,9 @@ class NumberFormat:
             shown = ", ".join(map(repr, GROUPING))
             raise FormatError(f"grouping={self.grouping!r} must be None or one of {shown}")
         for name, least in (("decimals", 0), ("max_digits", 1)):
-            given = getattr(self, name)
-            if given is not None and not (type(given) is int and least <= given <= 400):
-                raise FormatError(f"{name}={given!r} must be an integer from {least} to 400")
+            count = getattr(self, name)
+            if count is not None and not (type(count) is int and least <= count <= 400):
+                raise FormatError(f"{name}={count!r} must be an integer from {least} to 400")
         if self.step is not None and Decimal(self.step) <= 0:
             raise FormatError(f"step={self.step} must be above 0")
         if self.texts is not None and not self.texts:
@@ -282,8 +282,11 @@ class NumberFormat:
             self.exponent,
         )
         far = Fraction(10) ** (LARGEST_EXPONENT + 1 if self.exponent else self._digits)
-        given = [None if bound is None else Fraction(bound) for bound in self._bounds()]
-        low, high = (-far if given[0] is None else given[0], far if given[1] is None else given[1])
+        bounds = [None if bound is None else Fraction(bound) for bound in self._bounds()]
+        low, high = (
+            -far if bounds[0] is None else bounds[0],
+            far if bounds[1] is None else bounds[1],
+        )
         parts = []
         if high >= 0:
             unsigned = functools.partial(language.unsigned, shape, max(low, Fraction(0)), high)

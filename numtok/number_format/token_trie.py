@@ -81,10 +81,10 @@ class TokenTrie:
             table: int64[states, columns], the state after each character.
             state: of the automaton.
         """
-        found = np.full(len(self.parent), state)
+        states = np.full(len(self.parent), state)
         for start, stop in zip(self._levels, self._levels[1:], strict=False):
-            found[start:stop] = table[found[self.parent[start:stop]], self._column[start:stop]]
-        return found
+            states[start:stop] = table[states[self.parent[start:stop]], self._column[start:stop]]
+        return states
 
     def single_characters(self) -> set[int]:
         """Return the columns of the characters that are tokens of their own."""
@@ -109,9 +109,9 @@ def token_texts_of(tokenizer: Any) -> list[tuple[int, str]]:
 def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
     """Return the same as :func:`token_texts_of`, in UTF-8: a character may be cut between tokens."""
     if hasattr(tokenizer, "own_tokens"):  # of numtok
-        own = set(tokenizer.own_tokens.values())
+        own_ids = set(tokenizer.own_tokens.values())
         contents = _contents(tokenizer.config)
-        return [(number, b"" if number in own else content) for number, content in contents]
+        return [(number, b"" if number in own_ids else content) for number, content in contents]
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(fast, "get_added_tokens_decoder"):
         return _contents(_config(fast))

@@ -51,12 +51,12 @@ LABELS: dict[str, range | tuple[str, ...]] = {
 
 
 class Histograms(dict[str, Ints]):
-    """Counts, int64, by the names of ``LABELS``, where those not given are 0."""
+    """Counts, int64, by the names of ``LABELS``, where those not counts_by_name are 0."""
 
-    def __init__(self, given: Mapping[str, Ints]) -> None:
+    def __init__(self, counts_by_name: Mapping[str, Ints]) -> None:
         labels = LABELS.items()
         super().__init__(
-            {name: given.get(name, np.zeros(len(of), np.int64)) for name, of in labels}
+            {name: counts_by_name.get(name, np.zeros(len(of), np.int64)) for name, of in labels}
         )
 
     def __add__(self, other: Histograms) -> Histograms:
@@ -74,11 +74,13 @@ class Histograms(dict[str, Ints]):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Histograms:
         """Read what :meth:`to_json` returned; ValueError for a label that does not exist."""
-        made = cls({})
+        counters = cls({})
         for name, labels in LABELS.items():
             for label, count in data[name].items():
-                made[name][labels.index(int(label) if isinstance(labels, range) else label)] = count
-        return made
+                counters[name][labels.index(int(label) if isinstance(labels, range) else label)] = (
+                    count
+                )
+        return counters
 
 
 def binned(name: str, values: Ints) -> Ints:

@@ -157,12 +157,12 @@ def _read_back(
     representation: Representation, numbers: Numbers
 ) -> tuple[npt.NDArray[np.bool_], float]:
     """Return bool[n], which come back as the same decimal, and the largest error of the others."""
-    found = numbers
+    decoded = numbers
     if len(numbers) and isinstance(representation, SpelledOut):
-        found = Numbers.parse(representation.decode(representation.encode(numbers)))
+        decoded = Numbers.parse(representation.decode(representation.encode(numbers)))
     elif len(numbers) and isinstance(representation, SingleToken):
-        found = representation.decode(representation.encode(numbers))
-    errors = list(map(_relative_error, numbers.to_decimal(), found.to_decimal()))
+        decoded = representation.decode(representation.encode(numbers))
+    errors = list(map(_relative_error, numbers.to_decimal(), decoded.to_decimal()))
     exact = np.array([error is None for error in errors], np.bool_)
     return exact, max(filter(None, errors), default=0.0)
 

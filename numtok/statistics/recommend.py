@@ -141,11 +141,11 @@ def _against(advice: Advice, chosen: Loss, compared: Sequence[Loss]) -> Iterator
         if loss.exact >= chosen.exact and loss.tokens is not None and loss.name != chosen.name
     ]
     others.sort(key=lambda loss: (-loss.exact, loss.tokens))
-    if told := [
+    if exact_names := [
         f"{loss.name} ({_percent(loss.exact / loss.numbers)}, {loss.tokens:.3g} tokens each)"
         for loss in others[:ALTERNATIVES]
     ]:
-        yield f"At least as many numbers are exact in {', '.join(told)}."
+        yield f"At least as many numbers are exact in {', '.join(exact_names)}."
     needs = {"value": "a layer and a head", "tokens, layer": "a layer"}[advice.kind]
     yield (
         f"{chosen.name} needs {needs} of numtok, so the model becomes a NumberModel; {PLAIN.take}"
@@ -163,8 +163,10 @@ def _kept(chosen: Loss) -> str:
         (chosen.clipped, "are clipped"),
         (chosen.left_as_text, "stay text"),
     )
-    told = [(count, what) for place, (count, what) in enumerate(counts) if count or not place]
-    parts = (f"{_percent(count / chosen.numbers)} {what}" for count, what in told)
+    counts_shown = [
+        (count, what) for place, (count, what) in enumerate(counts) if count or not place
+    ]
+    parts = (f"{_percent(count / chosen.numbers)} {what}" for count, what in counts_shown)
     return f"In {chosen.name}, {', '.join(parts)}."
 
 

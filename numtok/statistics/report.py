@@ -63,9 +63,9 @@ class Report:
             task: what the model has to do: ``"exact"``, ``"arithmetic"``, ``"estimate"``,
                 ``"column"`` or ``"read"``; see :func:`numtok.statistics.recommend.recommend`.
         """
-        known = losses(statistics)
-        compared = known if representations is None else losses(statistics, representations)
-        advice = recommend(statistics, known, task)
+        own_losses = losses(statistics)
+        compared = own_losses if representations is None else losses(statistics, representations)
+        advice = recommend(statistics, own_losses, task)
         xval = fitted_xval(statistics)
         counts = statistics.counts["magnitudes"], statistics.numbers, statistics.columns
         return cls(statistics, tuple(compared), advice, xval, clipping(xval, *counts))
@@ -164,8 +164,8 @@ def _overview(statistics: Statistics) -> Iterator[tuple[str, str, str]]:
         yield "share of the text", share, "of its bytes"
     if (costs := statistics.tokens).numbers:
         share = f"{percent(costs.before, costs.tokens)} of all tokens"
-        told = f"by the tokenizer alone: {share}, of {costs.bytes:,} bytes of text"
-        yield "tokens per number", f"{costs.before / costs.numbers:.2f}", told
+        note = f"by the tokenizer alone: {share}, of {costs.bytes:,} bytes of text"
+        yield "tokens per number", f"{costs.before / costs.numbers:.2f}", note
 
 
 def _table(
@@ -213,10 +213,10 @@ def _lists(statistics: Statistics) -> Iterator[dict[str, Any]]:
     counts = statistics.units.counts.items()
     units = [(unit, n) for unit, n in counts if unit.lower() not in FUNCTION_WORDS]
     forms = _most(statistics.counts.labelled("forms")) + _most(statistics.counts.labelled("marks"))
-    told = "each number has one form, and any of the marks"
+    note = "each number has one form, and any of the marks"
     behind = "the word or symbol right behind a number, function words aside"
     values, columns = list(statistics.values.counts.items())[:LISTED], ("numbers",)
-    yield _table("Written forms", told, "as written", columns, forms, statistics.written)
+    yield _table("Written forms", note, "as written", columns, forms, statistics.written)
     yield _table("Most frequent values", "", "value", columns, values, statistics.numbers)
     yield _table("Units", behind, "unit", columns, units[:LISTED], statistics.in_text)
 

@@ -94,10 +94,10 @@ class Statistics:
                 number.
         """
         rows = TextRows.of(texts)
-        made = cls.of_numbers(scan(rows, grammar))
+        statistics = cls.of_numbers(scan(rows, grammar))
         if tokenizer is None:
-            return made
-        return dataclasses.replace(made, tokens=TokenCosts.of(rows, tokenizer))
+            return statistics
+        return dataclasses.replace(statistics, tokens=TokenCosts.of(rows, tokenizer))
 
     @classmethod
     def of_numbers(cls, numbers: Numbers) -> Statistics:
@@ -166,13 +166,13 @@ class Statistics:
         return [float(values[int(np.searchsorted(below, share * below[-1]))]) for share in shares]
 
     def __add__(self, other: Statistics) -> Statistics:
-        made: dict[str, Any] = {
+        sums: dict[str, Any] = {
             "smallest": _end(min, self.smallest, other.smallest),
             "largest": _end(max, self.largest, other.largest),
         }
-        for name in (one.name for one in dataclasses.fields(self) if one.name not in made):
-            made[name] = getattr(self, name) + getattr(other, name)
-        return Statistics(**made)
+        for name in (one.name for one in dataclasses.fields(self) if one.name not in sums):
+            sums[name] = getattr(self, name) + getattr(other, name)
+        return Statistics(**sums)
 
     @classmethod
     def merge(cls, parts: Iterable[Statistics]) -> Statistics:
@@ -218,8 +218,8 @@ class Statistics:
         Raises:
             InputError: for what :meth:`to_json` did not give.
         """
-        given: Any = data
-        if not isinstance(given, dict) or given.get("format") != FORMAT:
+        parsed: Any = data
+        if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
             raise InputError(
                 f"these are no statistics of this version ({FORMAT!r}); count them anew"
             )
@@ -242,8 +242,8 @@ class Statistics:
 
 
 def _end(choose: Any, *ends: float | None) -> float | None:
-    known: float | None = choose((end for end in ends if end is not None), default=None)
-    return known
+    extreme: float | None = choose((end for end in ends if end is not None), default=None)
+    return extreme
 
 
 def _most_frequent(values: Values) -> Frequent:

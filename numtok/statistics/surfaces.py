@@ -68,9 +68,9 @@ class _Shape(NamedTuple):
 
 def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
     """Return the histograms of forms, marks and years, and of numbers that stand side by side."""
-    told = numbers.text().dictionary_encode()
-    which = memory.from_arrow(told.indices)
-    shapes = [_shape(surface, numbers.decimal) for surface in told.dictionary.to_pylist()]
+    surfaces = numbers.text().dictionary_encode()
+    which = memory.from_arrow(surfaces.indices)
+    shapes = [_shape(surface, numbers.decimal) for surface in surfaces.dictionary.to_pylist()]
     names = ("forms", "marks", "years", "side_by_side")
     forms, marks, years, side_by_side = (np.zeros(len(LABELS[name]), np.int64) for name in names)
     times = np.bincount(which, minlength=len(shapes)).tolist()
@@ -167,9 +167,9 @@ def count_units(numbers: Numbers) -> dict[str, int]:
     import pyarrow.compute as pc
 
     behind = pc.value_counts(_behind(numbers))
-    found = pc.extract_regex(behind.field("values"), _UNIT)
-    matched = pc.is_valid(found)
-    one_of_three = found.filter(matched).flatten()
+    matches = pc.extract_regex(behind.field("values"), _UNIT)
+    matched = pc.is_valid(matches)
+    one_of_three = matches.filter(matched).flatten()
     units = pc.binary_join_element_wise(*one_of_three, pa.scalar("", one_of_three[0].type))
     times = behind.field("counts").filter(matched)
     counts: Counter[str] = Counter()

@@ -59,8 +59,8 @@ class TokenCosts:
                 "these statistics were counted with two tokenizers, whose tokens cannot be added"
                 " up; count both with one of them"
             )
-        known = [name for name in self.spelled if name in other.spelled]
-        spelled = {name: self.spelled[name] + other.spelled[name] for name in known}
+        common = [name for name in self.spelled if name in other.spelled]
+        spelled = {name: self.spelled[name] + other.spelled[name] for name in common}
         names = ("bytes", "numbers", "tokens", "before")
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return dataclasses.replace(self, **sums, spelled=spelled)
@@ -71,7 +71,7 @@ def source_fingerprint(tokenizer: Tokenizer) -> str:
     """Return a fingerprint that is equal for tokenizers made from the same source, whatever their
     numbers become.
     """
-    own, added = set(tokenizer.own_tokens.values()), tokenizer.config["added_tokens"]
-    theirs = [token for token in added if token["id"] not in own]
+    own_ids, added = set(tokenizer.own_tokens.values()), tokenizer.config["added_tokens"]
+    theirs = [token for token in added if token["id"] not in own_ids]
     source = tokenizer.config | {"added_tokens": theirs}
     return fingerprint_of(source, (Subword(),), Grammar(), "auto")

@@ -158,4 +158,6 @@ class NumberSpaces:
         word = before.split()[-1]
         numbers = extract(word + number, self._grammar)[-1:]
         begins = (len(word),) if self._carries_sign else (len(word), len(word) - 1)
-        return not (numbers and numbers[0].start in begins and numbers[0].stop == len(word + number))
+        return not (
+            numbers and numbers[0].start in begins and numbers[0].stop == len(word + number)
+        )
