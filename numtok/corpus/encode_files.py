@@ -44,9 +44,9 @@ def _with_options_of(
     """
 
     def typed(call: Callable[..., Summary]) -> Callable[..., Summary]:
-        own = list(inspect.signature(call).parameters.values())[:2]
+        positional = list(inspect.signature(call).parameters.values())[:2]
         keywords = inspect.signature(kind).parameters.values()
-        call.__signature__ = inspect.Signature([*own, *keywords])  # type: ignore[attr-defined]
+        call.__signature__ = inspect.Signature([*positional, *keywords])  # type: ignore[attr-defined]
         return call
 
     return typed

@@ -91,10 +91,16 @@ class PackedRows(FileRows):
         }
         without_text = (field for field in encoded if field.name != "text")
         tokens = token_schema(pa.schema(without_text, encoded.metadata))
-        known = declared_columns(tokens)
-        self._token_bytes = sum(_bytes_per_token(known[n]) for n in tokens.names if n in known)
-        own = [pa.field(one.name, pa.list_(one.type)) for one in (*self._per_row[2:], *PACKED)]
-        self.schema = with_metadata(pa.schema([*tokens, *own], tokens.metadata), described)
+        declared = declared_columns(tokens)
+        self._token_bytes = sum(
+            _bytes_per_token(declared[n]) for n in tokens.names if n in declared
+        )
+        packed_fields = [
+            pa.field(one.name, pa.list_(one.type)) for one in (*self._per_row[2:], *PACKED)
+        ]
+        self.schema = with_metadata(
+            pa.schema([*tokens, *packed_fields], tokens.metadata), described
+        )
 
     def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._waiting.append(self._with_ends(batch))
@@ -139,16 +145,16 @@ class PackedRows(FileRows):
         waiting = joined(self._waiting)
         flat = FlatRows(waiting)
         total = int(flat.offsets[-1])
-        found = row_ends(
+        cuts = row_ends(
             np.array([[0, total]]),
             flat.places,
             flat.number_stops(self._tokens),
             self._length,
         )
-        self.cut_numbers += found.cut_numbers
-        starts, stops, source = _split(flat.offsets, found.ends)
-        row = np.searchsorted(found.ends, starts + (stops > starts), side="left")
-        full = len(found.ends) + last
+        self.cut_numbers += cuts.cut_numbers
+        starts, stops, source = _split(flat.offsets, cuts.ends)
+        row = np.searchsorted(cuts.ends, starts + (stops > starts), side="left")
+        full = len(cuts.ends) + last
         done = int(np.searchsorted(row, full))
         edges = np.searchsorted(row, np.arange(full + 1))
         yield from self._written(
@@ -161,9 +167,9 @@ class PackedRows(FileRows):
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         flat = FlatRows(documents)
         sections = np.stack([flat.offsets[:-1], flat.offsets[1:]], 1)
-        found = row_ends(sections, flat.places, flat.number_stops(self._tokens), self._length)
-        self.cut_numbers += found.cut_numbers
-        starts, stops, source = _split(flat.offsets, found.ends)
+        cuts = row_ends(sections, flat.places, flat.number_stops(self._tokens), self._length)
+        self.cut_numbers += cuts.cut_numbers
+        starts, stops, source = _split(flat.offsets, cuts.ends)
         ends_document = stops == flat.offsets[1:][source]
         row = np.empty(len(starts), np.int64)
         fitted, rows = best_fit((stops - starts)[ends_document], self._length)

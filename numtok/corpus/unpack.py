@@ -83,8 +83,9 @@ class Unpacker:
     """Gathers documents, in batches of ``schema``, from the pieces of a packed file."""
 
     def __init__(self, packed: pa.Schema, path: str) -> None:
-        own, schema = {one.name for one in (*PACKED, SEQ_TEXT)}, number_schema(packed)
-        kept = declared_columns(schema, path).keys() - own  # a piece has nothing of other columns
+        packed_columns, schema = {one.name for one in (*PACKED, SEQ_TEXT)}, number_schema(packed)
+        # a piece has nothing of other columns
+        kept = declared_columns(schema, path).keys() - packed_columns
         rows = pa.schema([field for field in schema if field.name in kept], schema.metadata)
         self._has_text = SEQ_TEXT.name in packed.names
         self.schema = rows.append(pa.field("text", SEQ_TEXT.type)) if self._has_text else rows
@@ -117,7 +118,7 @@ class Unpacker:
     def _pieces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name in (SEQ_LENGTHS.name, SEQ_DOCUMENTS.name, SEQ_REMAINING.name):
             column(batch, name)
-        own = [
+        packed = [
             one
             for one in (SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT)
             if one.name in batch.schema.names
@@ -125,10 +126,10 @@ class Unpacker:
         lengths = memory.from_arrow(memory.flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
         edges = memory.offsets_of(lengths)
         rows = FlatRows(
-            to_number_layout(batch.drop_columns([one.name for one in (SEQ_LENGTHS, *own)]))
+            to_number_layout(batch.drop_columns([one.name for one in (SEQ_LENGTHS, *packed)]))
         )
         pieces = rows.take(edges[:-1], edges[1:], np.arange(len(edges)))
-        for one in own:
+        for one in packed:
             pieces = pieces.append_column(
                 pa.field(one.name, one.type), memory.flat(batch.column(one.name))[0]
             )

@@ -61,10 +61,10 @@ def warm_up(
         step(str(chosen))
         _use(Tokenizer.from_pretrained(source, chosen))
     step("other tokenizers")
-    own = load_source(None)
-    normalizing = own | {
+    default_config = load_source(None)
+    normalizing = default_config | {
         "normalizer": {"type": "NFC"},
-        "added_tokens": [*own["added_tokens"], _SPACES],
+        "added_tokens": [*default_config["added_tokens"], _SPACES],
     }
     for engine in ("auto", "tokenizers"):
         _use(Tokenizer(numbered(normalizing, "warm-up"), "xval", engine=engine))

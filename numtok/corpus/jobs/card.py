@@ -78,14 +78,14 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
         {"split": split or "train", "path": f"{split}/*.{options['output_format']}".lstrip("/")}
         for split in manifests
     ]
-    given = {n: one for n, one in options.items() if one is not None and n != "hash_range"}
+    given_options = {n: one for n, one in options.items() if one is not None and n != "hash_range"}
     return {
         "tags": ["numtok"],
         "size_categories": [_size_category(sum(one["rows"] for one in manifests.values()))],
         "configs": [{"config_name": "default", "data_files": files}],
         "numtok": {
             **{name: first[name] for name in ("versions", "tokenizer", "fit")},
-            "options": given,
+            "options": given_options,
             "rows": {split or "train": manifest["rows"] for split, manifest in manifests.items()},
             "report": summed([manifest["report"] for manifest in manifests.values()]),
             "columns": [{"name": name, "type": kind} for name, kind in columns.items()],
@@ -107,6 +107,6 @@ def _yaml(name: str, value: Any) -> str:
     1e-05.
     """
     text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).replace("\n", "\n ")
-    text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     text = _SHORT_FLOAT.sub(r"\1.0e", text)
     return f"{name}: {text}\n"

@@ -91,8 +91,8 @@ class _Table:
         """Return where the last whole record ends, or the header; 0 if there is none."""
         if not of_header and b'"' not in data and b"\n" in data:
             return data.rfind(b"\n") + 1
-        found = (self.record if of_header else self._records).match(data)
-        return found.end() if found else 0
+        match = (self.record if of_header else self._records).match(data)
+        return match.end() if match else 0
 
     def _refuse_endless(self, data: bytes, line: int, of_header: bool) -> None:
         if of_header and len(data) > _LARGEST_HEADER:
@@ -107,10 +107,10 @@ class _Table:
 
     def line_of(self, block: _Block, record: int) -> int:
         """Return the line in which a record of a block begins; records count from 0."""
-        for number, found in enumerate(self.record.finditer(block.data)):
+        for number, match in enumerate(self.record.finditer(block.data)):
             if number == record:
-                blank = len(found[0]) - len(found[0].lstrip(b"\r\n"))
-                return block.line + _line_breaks(block.data[: found.start() + blank])
+                blank = len(match[0]) - len(match[0].lstrip(b"\r\n"))
+                return block.line + _line_breaks(block.data[: match.start() + blank])
         return block.line
 
     def parse(
@@ -256,12 +256,12 @@ def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]
         guessed = table.parse(block, names, lambda row: "skip")
     except (pa.ArrowException, UnicodeDecodeError):
         return names
-    found = [
+    strings = [
         field.name
         for field in guessed.schema
         if field.name in TEXT_COLUMNS or is_bytes(field.type)  # bytes: not UTF-8
     ]
-    return found if guessed.num_rows else names
+    return strings if guessed.num_rows else names
 
 
 def _rows(

@@ -111,8 +111,8 @@ def line_start(path: str, position: int, size: int) -> int:
     with storage.open_file(path, _CHUNK) as file:
         file.seek(at)
         while at < size and (chunk := file.read(_CHUNK)):
-            if (found := chunk.find(b"\n")) >= 0:
-                return min(at + found + 1, size)
+            if (line_break := chunk.find(b"\n")) >= 0:
+                return min(at + line_break + 1, size)
             at += len(chunk)
     return size
 

@@ -142,8 +142,10 @@ def _walk(folder: str) -> Iterator[str]:
 def _is_data(inner: Sequence[str], asked: str | None) -> bool:
     """Whether a file, by its path within a folder, is one to be read."""
     hidden = any(part.startswith(".") or part == OWN for part in inner)
-    known = None if hidden or inner[-1] in SIDECARS else suffixes(inner[-1])[0]
-    return known is not None and (asked in (None, known) or (asked, known) == ("jsonl", "json"))
+    file_format = None if hidden or inner[-1] in SIDECARS else suffixes(inner[-1])[0]
+    return file_format is not None and (
+        asked in (None, file_format) or (asked, file_format) == ("jsonl", "json")
+    )
 
 
 def _file(path: str, asked: str | None, size: int | None) -> Source:
@@ -156,14 +158,14 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
             raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
         # A pipe or device (`<(command)`) has a size of 0 that means nothing.
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-    known, compression = suffixes(path)
-    if asked is None and known is None:
+    file_format, compression = suffixes(path)
+    if asked is None and file_format is None:
         raise InputError(
             f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with"
             " input_format=... (--format)",
             path,
         )
-    return Source(path, asked or known or "jsonl", compression, size)
+    return Source(path, asked or file_format or "jsonl", compression, size)
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:

@@ -132,8 +132,8 @@ def columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
     head = dataclasses.replace(source, start=0, stop=source.start, size=source.start)
     with ByteStream(head) as stream:
         blocks = read_blocks(stream, options.batch_bytes)
-        found = (columns_of_block(block, head, options) for block in blocks)
-        return next((columns for columns in found if columns), None)
+        columns_of_blocks = (columns_of_block(block, head, options) for block in blocks)
+        return next((columns for columns in columns_of_blocks if columns), None)
 
 
 def batches_of_blocks(

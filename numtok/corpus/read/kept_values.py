@@ -66,8 +66,8 @@ def fitted(value: Any, dtype: pa.DataType) -> tuple[bool, Any]:
         return _unicode(value) == value, value
     try:
         # `pa.array` refuses integers beyond 2**53 as float64, be they exact or not.
-        given = float(value) if type(value) is int and pa.types.is_floating(dtype) else value
-        return _same(value, pa.array([given], dtype)[0].as_py()), given
+        argument = float(value) if type(value) is int and pa.types.is_floating(dtype) else value
+        return _same(value, pa.array([argument], dtype)[0].as_py()), argument
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
         return False, value
 

@@ -168,9 +168,9 @@ def check_options(
     """Return (format, compression), or raise an ``OutputError`` that lists the possible ones."""
     stream = path == STDOUT
     able = {
-        name: known
-        for name, known in OUTPUT_FORMATS.items()
-        if (known.stream if stream else texts or known.columns)
+        name: output
+        for name, output in OUTPUT_FORMATS.items()
+        if (output.stream if stream else texts or output.columns)
     }
     suffix = os.path.splitext(path)[1].lower()
     by_name = "jsonl" if stream else next((n for n, f in able.items() if suffix in f.suffixes), "")
@@ -185,7 +185,7 @@ def check_options(
             raise OutputError(
                 f"{path}: unknown output format {format!r}; choose {' or '.join(able)}"
             )
-        suffixes = ", ".join(one for known in able.values() for one in known.suffixes)
+        suffixes = ", ".join(one for output in able.values() for one in output.suffixes)
         raise OutputError(
             f"{path}: cannot tell the format by this name; end it in one of {suffixes}"
             + (", or in / for a folder" if not texts else "")
@@ -195,13 +195,13 @@ def check_options(
             "an Arrow stream is not for a terminal; pipe it into a program, or write"
             " output_format='jsonl' (--output-format jsonl)"
         )
-    known = able[kind]
+    output = able[kind]
     codec = compression or "none"
-    if codec not in known.compressions:
+    if codec not in output.compressions:
         if compression != "zstd":  # which is the default where there is any
             raise OutputError(
                 f"{path}: no compression {codec!r} in {kind} files; choose one of"
-                f" {', '.join(known.compressions)}"
+                f" {', '.join(output.compressions)}"
             )
         codec = "none"
     return kind, codec
