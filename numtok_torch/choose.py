@@ -69,10 +69,10 @@ def named(part: str, name: Any) -> Any:
     if there is none.
     """
     kinds = [layer_of(one, part) for one in REPRESENTATIONS]
-    known = {kind.name: kind for kind in (*kinds, *MORE[part]) if kind is not None}
-    if name not in known:
-        raise RepresentationError(f"unknown {part} {name!r}; choose from {', '.join(known)}")
-    return known[name]
+    kind_of = {kind.name: kind for kind in (*kinds, *MORE[part]) if kind is not None}
+    if name not in kind_of:
+        raise RepresentationError(f"unknown {part} {name!r}; choose from {', '.join(kind_of)}")
+    return kind_of[name]
 
 
 def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbedding:
@@ -124,21 +124,21 @@ def embedding_from_schema(
             "the numbers of this data are spelled out in tokens alone: the model's own embedding is"
             " all they need"
         )
-    known = {name for kind, _ in kinds for name in option_names(kind)}
-    if unused := [name for name in options if name not in known]:
+    accepted = {name for kind, _ in kinds for name in option_names(kind)}
+    if unused := [name for name in options if name not in accepted]:
         raise RepresentationError(
             f"none of {', '.join(kind.name for kind, _ in kinds)} has the option"
             f" {', '.join(unused)}"
         )
     chosen = []
     for kind, one in kinds:
-        given = {key: value for key, value in options.items() if key in option_names(kind)}
-        own = kind.options_for(one) | given
-        if "max_place" in own and "max_place" not in options:
-            own["max_place"] += options.get("max_offset", 0)  # no offset merges places
-        layer = from_config(kind, own, d_model)
+        applicable = {key: value for key, value in options.items() if key in option_names(kind)}
+        layer_options = kind.options_for(one) | applicable
+        if "max_place" in layer_options and "max_place" not in options:
+            layer_options["max_place"] += options.get("max_offset", 0)  # no offset merges places
+        layer = from_config(kind, layer_options, d_model)
         if nonzero and layer.may_be_zero and "bias" not in options:
-            layer = from_config(kind, own | {"bias": True}, d_model)
+            layer = from_config(kind, layer_options | {"bias": True}, d_model)
         chosen.append(layer)
     layer = chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
     layer.tokenizer_identity = identity(read_metadata(schema))
@@ -164,18 +164,18 @@ def head_from_schema(
         RepresentationError: for an unknown head or option.
     """
     shown = representations_of(schema)
-    own = [found for one in shown if (found := layer_of(one.name, "head"))]
-    if head is None and not own and isinstance(shown[0], SingleToken):
+    own_heads = [found for one in shown if (found := layer_of(one.name, "head"))]
+    if head is None and not own_heads and isinstance(shown[0], SingleToken):
         raise SchemaError(
             f"{shown[0].name} has no head; name one, head=..., or register it:"
             f" numtok.representations.register({type(shown[0]).__name__}, head=...)"
         )
-    if head is None and not own:
+    if head is None and not own_heads:
         raise SchemaError(
             "the numbers of this data are spelled out in tokens: the model's own head predicts"
             " them, see NumberTokenLoss"
         )
-    kind: type[NumberHead] = own[0] if head is None else named("head", head)
+    kind: type[NumberHead] = own_heads[0] if head is None else named("head", head)
     fitting = [
         one
         for one in shown
@@ -187,10 +187,10 @@ def head_from_schema(
             f"the data have {', '.join(one.name for one in shown)}; a {kind.__name__} needs the"
             f" stream of {' or '.join(names)} as its target"
         )
-    given = next((given for one in fitting if (given := kind.options_for(one))), {})
-    made = from_config(kind, given | options, d_model)
-    made.tokenizer_identity = identity(read_metadata(schema))
-    return made
+    from_data = next((found for one in fitting if (found := kind.options_for(one))), {})
+    layer = from_config(kind, from_data | options, d_model)
+    layer.tokenizer_identity = identity(read_metadata(schema))
+    return layer
 
 
 def representations_of(schema: pa.Schema) -> list[Representation]:

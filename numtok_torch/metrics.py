@@ -217,11 +217,11 @@ def _decimals(values: Any, name: str) -> list[Decimal | None]:
     numbers = scan(texts, Grammar())
     sizes = np.array([len(text.encode()) for text in texts], np.int64)
     whole = (numbers.start == 0) & (numbers.stop == sizes[numbers.document])
-    found: list[Decimal | None] = [None] * len(texts)
+    values_of_texts: list[Decimal | None] = [None] * len(texts)
     read = zip(numbers.document[whole].tolist(), numbers.select(whole).to_decimal(), strict=True)
     for document, value in read:
-        found[document] = value
-    return found
+        values_of_texts[document] = value
+    return values_of_texts
 
 
 def _array(tensor: torch.Tensor) -> npt.NDArray[Any]:
@@ -302,16 +302,16 @@ def _digits(value: Decimal) -> tuple[dict[int, int], int, int]:
 
 
 def _same_digits(prediction: Decimal, reference: Decimal) -> float:
-    given, given_first, _ = _digits(prediction)
+    predicted, predicted_first, _ = _digits(prediction)
     right, right_first, last = _digits(reference)
-    below = sum(1 for place in given if place < last)
-    common = min(given_first, right_first)
+    below = sum(1 for place in predicted if place < last)
+    common = min(predicted_first, right_first)
     wrong = sum(
         1
-        for place in given.keys() | right.keys()
-        if last <= place <= common and given.get(place) != right.get(place)
+        for place in predicted.keys() | right.keys()
+        if last <= place <= common and predicted.get(place) != right.get(place)
     )
-    return (common - last + 1 - wrong) / (max(given_first, right_first) - last + 1 + below)
+    return (common - last + 1 - wrong) / (max(predicted_first, right_first) - last + 1 + below)
 
 
 def _differences(pairs: Sequence[tuple[Decimal, Decimal]]) -> Floats:

@@ -70,9 +70,9 @@ class NumberTrainer(Trainer):
             raise ModelError(
                 f"NumberTrainer needs a NumberModel, got {type(self.model).__name__}; use Trainer"
             )
-        given = data_collator or self.numbers.collator
-        self.data_collator = given or self.data_collator
-        if isinstance(self.train_dataset, Encoded) and not given:
+        collator = data_collator or self.numbers.collator
+        self.data_collator = collator or self.data_collator
+        if isinstance(self.train_dataset, Encoded) and not collator:
             raise SchemaError(
                 "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...), or a"
                 " model of NumberModel.build, which has one"
@@ -174,14 +174,16 @@ class NumberTrainer(Trainer):
 
     def create_optimizer(self, *arguments: Any, **options: Any) -> Any:
         """Make the optimizer of transformers, with the layers in groups of their own."""
-        made = self.optimizer is None
+        is_new = self.optimizer is None
         optimizer = super().create_optimizer(*arguments, **options)
-        if made and self.head_learning_rate is not None:
+        if is_new and self.head_learning_rate is not None:
             layers = (self.numbers.embedding, self.numbers.head)
-            own = {id(one) for layer in layers if layer is not None for one in layer.parameters()}
+            ids_of_layers = {
+                id(one) for layer in layers if layer is not None for one in layer.parameters()
+            }
             for group in list(optimizer.param_groups):
-                ours = [one for one in group["params"] if id(one) in own]
-                group["params"] = [one for one in group["params"] if id(one) not in own]
+                ours = [one for one in group["params"] if id(one) in ids_of_layers]
+                group["params"] = [one for one in group["params"] if id(one) not in ids_of_layers]
                 if ours:
                     optimizer.add_param_group(
                         {**group, "params": ours, "lr": self.head_learning_rate}

@@ -184,7 +184,7 @@ class NumberCollator:
         before, after = metadata["frame"]
         # else the frame is that of documents, and rows are cut anywhere
         whole = metadata["pack"] is None
-        known: dict[str, Any] = {
+        from_file: dict[str, Any] = {
             "tokens": NumberTokens.from_metadata(metadata),
             "shapes": inner_shapes(schema),
             "vocab_size": metadata.get("vocab_size"),
@@ -192,7 +192,7 @@ class NumberCollator:
             "special_token_ids": (*before, *after),
             "tokenizer_identity": identity(metadata),
         }
-        return cls(pad_token_id, **known | options)
+        return cls(pad_token_id, **from_file | options)
 
     @classmethod
     def from_tokenizer(
@@ -208,12 +208,12 @@ class NumberCollator:
             options: as in the class; ``mask_token_id`` may be the token as well.
         """
         schema = numtok_of(tokenizer).batch_schema()
-        known: dict[str, Any] = {"special_token_ids": special_ids(tokenizer)}
+        from_tokenizer: dict[str, Any] = {"special_token_ids": special_ids(tokenizer)}
         if not isinstance(tokenizer, Tokenizer):
-            known["vocab_size"] = len(tokenizer)
+            from_tokenizer["vocab_size"] = len(tokenizer)
         mask = options.pop("mask_token_id", getattr(tokenizer, "mask_token_id", None))
         if mask is not None:
-            known["mask_token_id"] = token_id(tokenizer, mask)
+            from_tokenizer["mask_token_id"] = token_id(tokenizer, mask)
         if pad_token_id is None:
             pad_token_id = getattr(tokenizer, "pad_token_id", None)
         if pad_token_id is None:
@@ -221,7 +221,9 @@ class NumberCollator:
                 "the tokenizer names no padding token; give pad_token_id=..., an id or a token"
                 " of it"
             )
-        return cls.from_schema(schema, token_id(tokenizer, pad_token_id), **known | options)
+        return cls.from_schema(
+            schema, token_id(tokenizer, pad_token_id), **from_tokenizer | options
+        )
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         """Put the rows into a batch, in their order (unless packed)."""

@@ -87,13 +87,13 @@ def convert(paths: Sequence[str], schema: pa.Schema, **options: Any) -> Any:
     Raises:
         NumtokError: for what is wrong with the files.
     """
-    found = [os.stat(path) for path in paths]
+    stats = [os.stat(path) for path in paths]
     builder = EncodedRows(
         dataset_name="numtok_rows",
         paths=tuple(map(os.path.realpath, paths)),
         columns=tuple(schema.names),
         # a program that copies or unpacks sets the time of modification back
-        states=tuple((one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_ino) for one in found),
+        states=tuple((one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_ino) for one in stats),
         **options,
     )
     try:

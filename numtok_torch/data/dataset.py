@@ -94,13 +94,13 @@ class Encoded:
 
     def _number_row(self, row: Row, separate: bool) -> NumberRow:
         """Return a row with ``position_ids`` in place of the lengths of its documents."""
-        made = NumberRow(row)
-        made.tokenizer_identity = self.tokenizer_identity
-        if SEQ_LENGTHS.name in made:
-            lengths = made.pop(SEQ_LENGTHS.name).astype(np.int64)
+        row = NumberRow(row)
+        row.tokenizer_identity = self.tokenizer_identity
+        if SEQ_LENGTHS.name in row:
+            lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
             if separate:
-                made["position_ids"] = within(lengths)
-        return made
+                row["position_ids"] = within(lengths)
+        return row
 
 
 class NumberDataset(Encoded, Dataset[Row]):

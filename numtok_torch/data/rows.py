@@ -246,18 +246,18 @@ def _array(values: Any, forms: Forms = ()) -> Array:
         ) from None
 
 
-def _check_lengths(key: str, given: Ints, expected: Ints, what: str) -> None:
-    if wrong := np.flatnonzero(given != expected).tolist():
+def _check_lengths(key: str, lengths: Ints, expected: Ints, what: str) -> None:
+    if wrong := np.flatnonzero(lengths != expected).tolist():
         row = wrong[0]
         raise SchemaError(
-            f"row {row}: {key!r} has {given[row]} values, but there are {expected[row]} {what}s; it"
+            f"row {row}: {key!r} has {lengths[row]} values, but there are {expected[row]} {what}s; it"
             f" needs one value per {what}"
         )
 
 
 def _per_token(features: Sequence[Row], key: str, lengths: Ints) -> Array:
-    values, given = _end_to_end(features, key)
-    _check_lengths(key, given, lengths, "token")
+    values, found_lengths = _end_to_end(features, key)
+    _check_lengths(key, found_lengths, lengths, "token")
     return values
 
 
@@ -288,11 +288,11 @@ def _number_stream(
 ) -> Array:
     """Return the values of a stream, (numbers, *inner), in the dtype of the batch."""
     forms = number_streams()[key]
-    values, given = _end_to_end(features, key, forms)
+    values, found_lengths = _end_to_end(features, key, forms)
     if counts is None:
-        _check_lengths(key, given, rows.lengths, "token")
+        _check_lengths(key, found_lengths, rows.lengths, "token")
     else:
-        _check_lengths(key, given, counts, "number")
+        _check_lengths(key, found_lengths, counts, "number")
     if not values.size and values.ndim == 1:  # empty lists: the shape cannot be seen
         values = values.reshape(0, *(shapes[key] if key in shapes else _unseen(forms, values)))
     elif key in shapes and values.shape[1:] == (math.prod(shapes[key]),):

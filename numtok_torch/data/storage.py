@@ -186,10 +186,10 @@ def find_files(source: Any) -> list[str]:
         raise InputError("no such file or folder; check the path", str(root))
     if (shards := shards_of(root)) is not None:
         return shards
-    found = sorted(path for path in root.rglob("*") if path.suffix in SUFFIXES)
+    paths = sorted(path for path in root.rglob("*") if path.suffix in SUFFIXES)
     shown = [
         str(path)
-        for path in found
+        for path in paths
         if not any(part.startswith(".") for part in path.relative_to(root).parts)
     ]
     if not shown:

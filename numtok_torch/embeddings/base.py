@@ -83,8 +83,8 @@ class NumberEmbedding(NumberLayer):
     @property
     def amplitude(self) -> float:
         """Return the factor of the published start: 1.0 until :meth:`match_norm` finds another."""
-        given = self._options.get("amplitude")
-        return 1.0 if given is None else float(given)
+        amplitude = self._options.get("amplitude")
+        return 1.0 if amplitude is None else float(amplitude)
 
     def match_norm(self, size: float) -> None:
         """Start as long as the word vectors, so that neither hides the other: what the layer adds,
@@ -98,8 +98,12 @@ class NumberEmbedding(NumberLayer):
         Args:
             size: root mean square of the entries of the word vectors.
         """
-        if self._options.get("amplitude", 1.0) is None and size > 0 and (own := self.size()) > 0:
-            self.set_amplitude(max(size / own, self.least))
+        if (
+            self._options.get("amplitude", 1.0) is None
+            and size > 0
+            and (own_size := self.size()) > 0
+        ):
+            self.set_amplitude(max(size / own_size, self.least))
 
     def set_amplitude(self, amplitude: float | None) -> None:
         """Multiply the start by the amplitude, once; None leaves it to :meth:`match_norm`."""

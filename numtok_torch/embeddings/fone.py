@@ -172,8 +172,8 @@ def features_of_digits(
         digits = filled.unflatten(-1, (-1, chunk))  # (..., chunks, chunk)
     width = digits.shape[-1]
     columns = list(digits.to(torch.int32).unbind(-1))  # d of (...)
-    own = {base: columns if base == 10 else _divided(columns, base) for base in bases}
-    turns = {base: _turns(own[base], base) for base in bases}
+    columns_by_base = {base: columns if base == 10 else _divided(columns, base) for base in bases}
+    turns = {base: _turns(columns_by_base[base], base) for base in bases}
     slots = [(k, base) for k in range(width + 1) for base in bases if k < width or base < 10]
     angle = 2 * math.pi * torch.stack([turns[base][k] for k, base in slots], -1)  # (..., f)
     return torch.stack([angle.cos(), angle.sin()], -1)  # (..., f, 2)

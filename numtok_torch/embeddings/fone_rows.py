@@ -55,10 +55,10 @@ def start_as_fone(
     weight, width = embedding.weight, 2 * len(periods)  # (rows, d_model)
     rows = _rows(tokenizer, highest, spaced)
     if not rows or max(rows) >= len(weight):
-        found = (
+        reason = (
             f"row {max(rows)} is not among its {len(weight)}" if rows else "no number is a token"
         )
-        raise RepresentationError(f"fone: the embedding does not go with the tokenizer: {found}")
+        raise RepresentationError(f"fone: the embedding does not go with the tokenizer: {reason}")
     if width > weight.shape[1]:
         raise RepresentationError(
             f"fone: {width} features do not fit into rows of {weight.shape[1]}; take fewer periods"
@@ -76,12 +76,12 @@ def start_as_fone(
 
 def _rows(tokenizer: Any, highest: int, spaced: bool) -> dict[int, int]:
     """Return {id: number} of the whole numbers up to the highest that are tokens."""
-    known: Mapping[str, int] = (
+    id_of: Mapping[str, int] = (
         tokenizer.tokens if isinstance(tokenizer, Tokenizer) else tokenizer.get_vocab()
     )
     rows: dict[int, int] = {}
     for number in range(highest + 1):
         plain = str(number)
         forms = (plain, symbol_token(plain), *(one + plain for one in SPACES if spaced))
-        rows |= {known[form]: number for form in forms if form in known}
+        rows |= {id_of[form]: number for form in forms if form in id_of}
     return rows

@@ -220,19 +220,21 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
             batch["attention_mask"] = torch.ones_like(inputs)
         elif not self.decodes and not bool(mask[:, -1].all()):
             raise ModelError("prompts are padded on the left: set tokenizer.padding_side = 'left'")
-        given = {name: one.to(self.device) for name, one in batch.items() if one is not None}
-        known = beside(self.name_or_path, self._where) if tokenizer is None else tokenizer
-        call = Call.of(self, known, len(inputs), self._lengths(options, inputs))
-        writing, output = call.write(given, return_dict_in_generate=True)
+        on_device = {name: one.to(self.device) for name, one in batch.items() if one is not None}
+        number_tokenizer = (
+            beside(self.name_or_path, self._where) if tokenizer is None else tokenizer
+        )
+        call = Call.of(self, number_tokenizer, len(inputs), self._lengths(options, inputs))
+        writing, output = call.write(on_device, return_dict_in_generate=True)
         if not self._asks(options, "return_dict_in_generate", return_dict_in_generate):
             return output.sequences
-        output["number_value"] = values_of(call, writing, output.sequences, given)
+        output["number_value"] = values_of(call, writing, output.sequences, on_device)
         return output
 
-    def _asks(self, options: dict[str, Any], name: str, given: Any = None) -> Any:
+    def _asks(self, options: dict[str, Any], name: str, value: Any = None) -> Any:
         """Return an option as it is given, else as the generation config has it."""
-        if given is not None or (given := options.get(name)) is not None:
-            return given
+        if value is not None or (value := options.get(name)) is not None:
+            return value
         return getattr(options.get("generation_config") or self.generation_config, name, None)
 
     def _lengths(self, options: dict[str, Any], inputs: Tensor) -> dict[str, Any]:
@@ -328,8 +330,8 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
         asked: dict[str, Any] = {"return_numbers": True}
         if not isinstance(prompt_text, str):  # a chat
             asked = {"tokenizer_kwargs": asked}
-        given = options.get("tokenizer_encode_kwargs") or {}
-        options["tokenizer_encode_kwargs"] = asked | given
+        chosen = options.get("tokenizer_encode_kwargs") or {}
+        options["tokenizer_encode_kwargs"] = asked | chosen
         return super().preprocess(prompt_text, **options)  # type: ignore[no-untyped-call,unused-ignore]
 
     def _forward(self, model_inputs: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]

@@ -65,18 +65,20 @@ def to_onnx(model: NumberModel, folder: str | Path, tokenizer: Any) -> Path:
         raise MissingDependencyError(
             "to_onnx needs onnx and onnxscript: pip install 'numtok[onnx]'"
         ) from error
-    model, known = unwrapped(model), numtok_of(tokenizer, ModelError)
-    _check(model, known)
-    if (dense := set_for_all(known.representations, compact=False)) != known.representations:
-        known = known.with_options(dense)
-    said: dict[str, Any] = special_tokens(model, tokenizer, known, {})
-    said["positions"] = room(model.transformer)
+    model, numtok_tokenizer = unwrapped(model), numtok_of(tokenizer, ModelError)
+    _check(model, numtok_tokenizer)
+    if (
+        dense := set_for_all(numtok_tokenizer.representations, compact=False)
+    ) != numtok_tokenizer.representations:
+        numtok_tokenizer = numtok_tokenizer.with_options(dense)
+    settings: dict[str, Any] = special_tokens(model, tokenizer, numtok_tokenizer, {})
+    settings["positions"] = room(model.transformer)
     with evaluating(model):
-        program = _exported(model, known)
-    program.model.metadata_props["numtok"] = json.dumps(said)
+        program = _exported(model, numtok_tokenizer)
+    program.model.metadata_props["numtok"] = json.dumps(settings)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    known.save_pretrained(folder)
+    numtok_tokenizer.save_pretrained(folder)
     program.save(folder / FILE)
     return folder / FILE
 
@@ -121,22 +123,24 @@ class _Graph(nn.Module):
         from transformers import DynamicCache
 
         cache = DynamicCache(list(zip(past[::2], past[1::2], strict=True)))
-        given: dict[str, Any] = {"attention_mask": mask, "past_key_values": cache}
+        arguments: dict[str, Any] = {"attention_mask": mask, "past_key_values": cache}
         if "logits_to_keep" in parameters_of(self.model.transformer):
-            given["logits_to_keep"] = at
+            arguments["logits_to_keep"] = at
         named = dict(zip(self.streams, streams, strict=True))
-        output, hidden, logits = self.model.run(ids, named, use_cache=True, **given)
-        if logits is not None and "logits_to_keep" not in given:
+        output, hidden, logits = self.model.run(ids, named, use_cache=True, **arguments)
+        if logits is not None and "logits_to_keep" not in arguments:
             logits = logits[:, at]
-        found: dict[str, Any] = {"logits": logits}
+        named_outputs: dict[str, Any] = {"logits": logits}
         if self.model.head is not None:
             read = self.model.head.predict(hidden[:, at])
             values = {"values": read.values, "bounds": read.bounds}
             chosen: dict[str, Any] = read.streams or values
-            found |= {f"read.{name}": one for name, one in chosen.items() if one is not None}
-        found |= _present(output)
-        self.outputs = list(found)
-        return list(found.values())
+            named_outputs |= {
+                f"read.{name}": one for name, one in chosen.items() if one is not None
+            }
+        named_outputs |= _present(output)
+        self.outputs = list(named_outputs)
+        return list(named_outputs.values())
 
 
 def _present(output: Any) -> dict[str, Tensor]:
@@ -163,13 +167,13 @@ def _exported(model: NumberModel, tokenizer: Tokenizer) -> Any:
     streams = [batch[name] for name in graph.streams]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, of what is its own
-        found = graph(ids, mask, at, streams, [])
+        results = graph(ids, mask, at, streams, [])
         outputs = list(graph.outputs)
         cached = [name for name in outputs if name.startswith("present.")]
-        past = [one for name, one in zip(outputs, found, strict=True) if name in cached]
-        given = (ids, torch.cat([mask, mask], 1), at, streams, past)
+        past = [one for name, one in zip(outputs, results, strict=True) if name in cached]
+        example = (ids, torch.cat([mask, mask], 1), at, streams, past)
         dynamic = _dynamic(len(streams), len(past))
-        traced = torch.export.export(graph, given, dynamic_shapes=dynamic, strict=False)
+        traced = torch.export.export(graph, example, dynamic_shapes=dynamic, strict=False)
         caches = [name.replace("present", "past") for name in cached]
         inputs = [IDS, MASK, KEPT, *graph.streams, *caches]
         program = _needed(traced)
@@ -180,12 +184,12 @@ def _needed(traced: Any) -> Any:
     """Remove what leads to no output, such as the values of digits; ONNX has no operation for some
     of it.
     """
-    known = {  # which ONNX Runtime has not, or not in float64
+    decompositions = {  # which ONNX Runtime has not, or not in float64
         torch.ops.aten.sinh.default: lambda x: (x.exp() - (-x).exp()) / 2,
         torch.ops.aten.copysign.Tensor: lambda x, y: torch.where(y < 0, -x.abs(), x.abs()),
     }
     # also without parts of their own where there is no gradient
-    plain = traced.run_decompositions(known)
+    plain = traced.run_decompositions(decompositions)
     graph = plain.graph_module.graph
     graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
     return plain

@@ -103,10 +103,14 @@ def xval_gpt2(
         raise ModelError(f"token_head={token_head!r} is unknown; use 'linear' or 'mlp'")
     kind = xval_class()
     # GPT-2's own are beyond most vocabularies
-    own: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None}
-    own |= {"is_causal": not bidirectional, "token_head": token_head}
+    defaults: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None}
+    defaults |= {"is_causal": not bidirectional, "token_head": token_head}
     config = kind.config_class(
-        vocab_size=vocab_size, n_embd=d_model, n_layer=n_layers, n_head=n_heads, **(own | options)
+        vocab_size=vocab_size,
+        n_embd=d_model,
+        n_layer=n_layers,
+        n_head=n_heads,
+        **(defaults | options),
     )
     model: nn.Module = kind(config)
     _initialise(model, n_layers)

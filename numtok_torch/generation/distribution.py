@@ -156,10 +156,10 @@ def number_distribution(
         )
     walk = Walk(ends, next_tokens)
     walk.go_on(mass, batch_size, max_prefixes)
-    found: dict[Decimal, float] = defaultdict(float)
+    by_value: dict[Decimal, float] = defaultdict(float)
     for text, probability in walk.found.items():
-        found[format.value(text.removeprefix(" "))] += probability
-    best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        by_value[format.value(text.removeprefix(" "))] += probability
+    best = sorted(by_value.items(), key=lambda pair: (-pair[1], pair[0]))
     values, probabilities = zip(*best, strict=True) if best else ((), ())
     return NumberDistribution(values, probabilities, walk.outside, walk.unwalked)
 
@@ -225,8 +225,8 @@ class Walk:
         """Walk until a share of what the source knows of numbers is found."""
         asked = 0
         while self._waiting and asked < max_prefixes:
-            found, waiting = math.fsum(self.found.values()), self._waiting_mass()
-            if mass < 1 and found >= mass * (found + waiting):
+            seen, waiting = math.fsum(self.found.values()), self._waiting_mass()
+            if mass < 1 and seen >= mass * (seen + waiting):
                 return
             size = min(batch_size, len(self._waiting), max_prefixes - asked)
             batch = [heapq.heappop(self._waiting) for _ in range(size)]
@@ -263,7 +263,9 @@ class CausalModel:
     that is not the same as reading each text alone read each text alone.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, prompt: str | Sequence[int], known: str) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, prompt: str | Sequence[int], characters: str
+    ) -> None:
         writes = callable(getattr(model, "generate", None))
         if not writes or getattr(model.config, "is_encoder_decoder", False):
             raise ModelError(
@@ -271,7 +273,7 @@ class CausalModel:
                 f" {type(model).__name__}; of a NumberModel, draw samples with generate"
             )
         self._model = model
-        self._trie = TokenTrie(token_texts_of(tokenizer), known, outside=True)
+        self._trie = TokenTrie(token_texts_of(tokenizer), characters, outside=True)
         ids = tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
         if not ids:
             raise ModelError("the prompt has no tokens; give it some text")
@@ -299,9 +301,9 @@ class CausalModel:
         if self._columns:
             return self._read_in_tree(rows)
         with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
-            found, alone = self._read_in_tree(rows), self._read_alone(rows[-1])
-            if np.abs(found[-1] - alone).max() < TOLERANCES.get(self._model.dtype, 0.02):
-                return found
+            in_tree, alone = self._read_in_tree(rows), self._read_alone(rows[-1])
+            if np.abs(in_tree[-1] - alone).max() < TOLERANCES.get(self._model.dtype, 0.02):
+                return in_tree
         self._cache = None
         return self._read(rows)
 
@@ -343,11 +345,11 @@ class CausalModel:
 def tokens_of_function(
     top_logprobs: Callable[[str], Mapping[str, float]],
     prompt: str,
-    known: str,
+    characters: str,
     prefixes: Sequence[Prefix],
 ) -> list[tuple[TokenTrie, Floats]]:
-    """Return the next tokens as a function gives them; ``known`` are the characters of numbers."""
-    found = []
+    """Return the next tokens as a function gives them; ``characters`` are those of numbers."""
+    next_tokens = []
     for prefix in prefixes:
         answer = top_logprobs(prompt + prefix.text)
         shares = np.exp(np.array(list(answer.values()), np.float64))
@@ -356,5 +358,5 @@ def tokens_of_function(
                 f"the function's log probabilities after {prefix.text!r} sum to"
                 f" {shares.sum():.3g}; give natural logarithms of probabilities"
             )
-        found.append((TokenTrie(enumerate(answer), known, outside=True), shares))
-    return found
+        next_tokens.append((TokenTrie(enumerate(answer), characters, outside=True), shares))
+    return next_tokens

@@ -139,11 +139,11 @@ def generate(
     options = _all_options(options) | {"max_new_tokens": max_new_tokens}
     held = longest if well_formed else None
     call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held, format)
-    found = call.continue_all(prompts, batch_size, add_special_tokens, full_text)
+    generated = call.continue_all(prompts, batch_size, add_special_tokens, full_text)
     if samples is None:
-        return found if details else found.texts
-    each = [found.values[at : at + samples] for at in range(0, len(found.values), samples)]
-    return replace(found, estimates=tuple(Estimate.of(one, reduce, coverage) for one in each))
+        return generated if details else generated.texts
+    each = [generated.values[at : at + samples] for at in range(0, len(generated.values), samples)]
+    return replace(generated, estimates=tuple(Estimate.of(one, reduce, coverage) for one in each))
 
 
 def _all_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,9 +193,9 @@ def _checked(
             " MixtureHead, QuantileHead or FourierHead"
         )
     _check_options(model, prompts, options)
-    known = numtok_of(tokenizer, ModelError)
-    check_fits(model, known)
-    return known
+    numtok_tokenizer = numtok_of(tokenizer, ModelError)
+    check_fits(model, numtok_tokenizer)
+    return numtok_tokenizer
 
 
 def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any]) -> None:
@@ -224,8 +224,8 @@ def check_fits(model: NumberModel, tokenizer: Tokenizer) -> None:
     """
     check_rows(model.transformer, tokenizer.vocab_size)
     _check_places(model, tokenizer)
-    if (known := model.tokenizer_identity) is not None:
-        check_own_tokenizer(known, tokenizer)
+    if (made_for := model.tokenizer_identity) is not None:
+        check_own_tokenizer(made_for, tokenizer)
 
 
 def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
@@ -247,7 +247,7 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
 
 
 def special_tokens(
-    model: NumberModel, given: Any, tokenizer: Tokenizer, options: dict[str, Any]
+    model: NumberModel, source: Any, tokenizer: Tokenizer, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the end tokens, the padding, the start token of a decoder, and the tokens that are
     never written: numbers that are one token, without a head that has a value for them.
@@ -255,12 +255,12 @@ def special_tokens(
     config: Any = options.get("generation_config") or model.transformer.generation_config
     ends = _as_list(options.get("eos_token_id"))
     if options.get("eos_token_id") is None:
-        both = [*_as_list(_end_of(given, tokenizer)), *_as_list(config.eos_token_id)]
+        both = [*_as_list(_end_of(source, tokenizer)), *_as_list(config.eos_token_id)]
         ends = list(dict.fromkeys(both))
-    own = (options.get("pad_token_id"), config.pad_token_id, getattr(given, "pad_token_id", None))
+    pads = (options.get("pad_token_id"), config.pad_token_id, getattr(source, "pad_token_id", None))
     tokens: dict[str, Any] = {
         "eos_token_id": ends or None,
-        "pad_token_id": next(ids[0] for some in (*own, ends, 0) if (ids := _as_list(some))),
+        "pad_token_id": next(ids[0] for some in (*pads, ends, 0) if (ids := _as_list(some))),
     }
     if model.decodes:
         start = options.get("decoder_start_token_id", start_token(model.transformer))
@@ -271,10 +271,10 @@ def special_tokens(
     return tokens
 
 
-def _end_of(given: Any, tokenizer: Tokenizer) -> int | None:
-    """Return the end token of a transformers tokenizer, as it says, or of numtok's own."""
-    if (said := getattr(given, "eos_token_id", None)) is not None:
-        return int(said)
+def _end_of(source: Any, tokenizer: Tokenizer) -> int | None:
+    """Return the end token of a transformers tokenizer, as it says, or of numtok's pads."""
+    if (end := getattr(source, "eos_token_id", None)) is not None:
+        return int(end)
     with contextlib.suppress(TokenizerError):
         return end_token(tokenizer)
     return None
@@ -356,8 +356,8 @@ class Call:
         """Make a call for so many prompts, if all of it fits together; with ``longest=None``,
         spelled-out numbers may be anything.
         """
-        known = _checked(model, tokenizer, prompts, sample_numbers, options)
-        options = options | special_tokens(model, tokenizer, known, options)
+        numtok_tokenizer = _checked(model, tokenizer, prompts, sample_numbers, options)
+        options = options | special_tokens(model, tokenizer, numtok_tokenizer, options)
         if options.get("stop_strings"):
             if isinstance(tokenizer, Tokenizer):
                 raise ModelError(
@@ -366,12 +366,12 @@ class Call:
                 )
             options["tokenizer"] = tokenizer
         if number_format is not None:
-            given = options.get("logits_processor") or []
-            processor = _format_processor(number_format, known, options["eos_token_id"])
-            options["logits_processor"] = [*given, processor]
-        holds = longest is not None and NumberRules.of(known) is not None
-        held = NumberLogitsProcessor(known, longest or LONGEST) if holds else None
-        return cls(model, known, options, sample_numbers, held)
+            processors = options.get("logits_processor") or []
+            processor = _format_processor(number_format, numtok_tokenizer, options["eos_token_id"])
+            options["logits_processor"] = [*processors, processor]
+        holds = longest is not None and NumberRules.of(numtok_tokenizer) is not None
+        held = NumberLogitsProcessor(numtok_tokenizer, longest or LONGEST) if holds else None
+        return cls(model, numtok_tokenizer, options, sample_numbers, held)
 
     def continue_all(
         self,
@@ -387,7 +387,7 @@ class Call:
             raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
         if batch_size is not None and batch_size < 1:
             raise ModelError(f"batch_size={batch_size} must be positive, or None for all prompts")
-        size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
+        size, generated = batch_size or max(len(prompts), 1), Generated([], [], [])
         model, pad = self.model, self.options["pad_token_id"]
         with evaluating(model):
             for first in range(0, len(prompts), size):
@@ -400,10 +400,10 @@ class Call:
                     words = list(places.values())
                     prompt = row // self.options["num_return_sequences"]
                     text = generated_text(self.tokenizer, writing.prompt_ids(prompt), ids, words)
-                    found.texts.append(some[prompt] + text if full_text else text)
-                    found.ids.append(ids)
-                    found.values.append([self.value(word) for word in words])
-        return found
+                    generated.texts.append(some[prompt] + text if full_text else text)
+                    generated.ids.append(ids)
+                    generated.values.append([self.value(word) for word in words])
+        return generated
 
     def write(
         self, batch: dict[str, Tensor], first: int = 0, shown: str = "", **more: Any
@@ -414,24 +414,24 @@ class Call:
         model, options = self.model, self.options
         ids, mask = batch["input_ids"], batch["attention_mask"]
         new = tokens_that_fit(model, ids.shape[1], options["max_new_tokens"], first)
-        given: dict[str, Any] = {"inputs": ids, "attention_mask": mask}
+        arguments: dict[str, Any] = {"inputs": ids, "attention_mask": mask}
         alone = None
         if model.decodes:
             alone = functools.partial(encoded_alone, model, batch)
-            given = {"encoder_outputs": encoded(model, batch), "attention_mask": mask}
+            arguments = {"encoder_outputs": encoded(model, batch), "attention_mask": mask}
             batch = decoder_prompt(batch, options["decoder_start_token_id"])
         beams = options["num_beams"] > 1
         writing = Writing(model, self.tokenizer, batch, beams, self.sample_numbers, alone)
-        given |= options | {"max_new_tokens": new} | more
+        arguments |= options | {"max_new_tokens": new} | more
         if self.well_formed is not None:
             config: Any = options.get("generation_config") or model.transformer.generation_config
             forced = options.get("forced_eos_token_id", config.forced_eos_token_id)  # as of BART
             held = self.well_formed.within(writing.width + new - (forced is not None))
-            given["logits_processor"] = [*(options.get("logits_processor") or []), held]
+            arguments["logits_processor"] = [*(options.get("logits_processor") or []), held]
         if hasattr(streamer := options.get("streamer"), "on_finalized_text"):
             ends = options["eos_token_id"] or []
-            given["streamer"] = TextStream(streamer, writing, ends, shown)
-        return writing, writer(model, writing).generate(**given)
+            arguments["streamer"] = TextStream(streamer, writing, ends, shown)
+        return writing, writer(model, writing).generate(**arguments)
 
     def written(
         self, writing: Writing, sequences: Tensor

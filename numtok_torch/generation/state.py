@@ -124,10 +124,10 @@ class Writing:
         head: Any = self.model.head
         if self.sample:
             return Reading(head.sample(hidden).cpu().numpy(), {})
-        found = head.predict(hidden)
-        streams = {name: stream.cpu().numpy() for name, stream in found.streams.items()}
-        bounds = None if found.bounds is None else found.bounds.cpu().numpy()
-        return Reading(found.values.cpu().numpy(), streams, bounds)
+        prediction = head.predict(hidden)
+        streams = {name: stream.cpu().numpy() for name, stream in prediction.streams.items()}
+        bounds = None if prediction.bounds is None else prediction.bounds.cpu().numpy()
+        return Reading(prediction.values.cpu().numpy(), streams, bounds)
 
     def stream_columns(self, count: int, device: torch.device) -> dict[str, Tensor]:
         """Return the streams of the last ``count`` tokens, (rows, count, ...)."""
@@ -137,8 +137,8 @@ class Writing:
         new = self._new_streams(owners, self._ids[:, self.width :], max(begin - self.width, 0))
         columns = {name: stream.to(device) for name, stream in new.items()}
         for name in columns.keys() & self.prompt.keys() if begin < self.width else ():
-            given = self.prompt[name][:, begin:].repeat_interleave(self._per_prompt, 0)
-            columns[name] = torch.cat([given, columns[name]], 1)  # (rows, count, ...)
+            of_prompt = self.prompt[name][:, begin:].repeat_interleave(self._per_prompt, 0)
+            columns[name] = torch.cat([of_prompt, columns[name]], 1)  # (rows, count, ...)
         return columns
 
     def _new_streams(self, owners: Sequence[int], new_ids: Ids, start: int) -> dict[str, Tensor]:
@@ -174,13 +174,16 @@ class Writing:
         new = {key(*one): one for one in numbers if key(*one) not in self._texts}
         if not new:
             return
-        found: list[tuple[Any, int]] = [self._predicted[one] for one in new]
-        kind, _ = found[0]  # one head gives the same arrays each time
+        predicted: list[tuple[Any, int]] = [self._predicted[one] for one in new]
+        kind, _ = predicted[0]  # one head gives the same arrays each time
         read = {
-            name: np.stack([one.streams[name][row] for one, row in found]) for name in kind.streams
+            name: np.stack([one.streams[name][row] for one, row in predicted])
+            for name in kind.streams
         }
-        bounds = None if kind.bounds is None else np.stack([one.bounds[row] for one, row in found])
-        reading = Reading(np.stack([one.values[row] for one, row in found]), read, bounds)
+        bounds = (
+            None if kind.bounds is None else np.stack([one.bounds[row] for one, row in predicted])
+        )
+        reading = Reading(np.stack([one.values[row] for one, row in predicted]), read, bounds)
         places = list(new.values())
         texts, streams = finalize(
             self.tokenizer,

@@ -50,11 +50,11 @@ class NumberLogitsProcessor:
     def __init__(
         self, tokenizer: Any, longest: int = LONGEST, max_length: int | None = None
     ) -> None:
-        known = numtok_of(tokenizer, ModelError)
-        rules = NumberRules.of(known)
+        numtok_tokenizer = numtok_of(tokenizer, ModelError)
+        rules = NumberRules.of(numtok_tokenizer)
         if rules is None:
             raise ModelError(
-                f"{known.representations[0].name} has no rules for how numbers go on in this"
+                f"{numtok_tokenizer.representations[0].name} has no rules for how numbers go on in this"
                 " tokenizer; leave the processor out"
             )
         if not 1 <= longest < FAR - rules.brackets:

@@ -150,14 +150,14 @@ class ValueHead(NumberHead):
         """
         names = "scale", "log", "low", "high"
         shown = {name: getattr(representation, name, None) for name in names}
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if shown["scale"] and not shown["log"]:
-            found = {"scale": shown["scale"]}
+            options = {"scale": shown["scale"]}
         elif shown["log"] or cls.logarithmic or layer_of(representation.name, "head") is cls:
             low, high = shown["low"] or LOW, shown["high"] or HIGH
             scale, ratio = (min(one, sys.float_info.max) for one in (1 / low, high / low))
-            found = {"space": "asinh", "scale": scale, "spread": math.asinh(ratio)}
-        return {name: one for name, one in found.items() if name in option_names(cls)}
+            options = {"space": "asinh", "scale": scale, "spread": math.asinh(ratio)}
+        return {name: one for name, one in options.items() if name in option_names(cls)}
 
     @abstractmethod
     def losses(self, hidden: Tensor, values: Tensor) -> Tensor:

@@ -59,8 +59,8 @@ class FourierHead(ValueHead):
         layer_norm: bool | None = None,
     ) -> None:
         sizes = {"scale": scale, "spread": spread, "within": within, "coverage": coverage}
-        given = {"frequencies": frequencies, "space": space, "gamma": gamma, "point": point}
-        super().__init__(d_model, **given, **sizes)
+        options = {"frequencies": frequencies, "space": space, "gamma": gamma, "point": point}
+        super().__init__(d_model, **options, **sizes)
         self.check(frequencies=frequencies, **sizes)
         if not coverage < 1 or not 0 <= gamma < math.inf:
             raise RepresentationError(
@@ -88,22 +88,24 @@ class FourierHead(ValueHead):
         return loss
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
-        """Log density, in the space of y, of values float64 (...) given hidden states (...,
+        """Log density, in the space of y, of values float64 (...) options hidden states (...,
         d_model): float32 at least (...).
         """
-        found = self.say(hidden)  # (..., 2 (N + 1))
+        amplitudes = self.say(hidden)  # (..., 2 (N + 1))
         y = self.to_space(values) / self.spread
-        at = density(found, y.clamp(-1, 1).to(found.dtype).unsqueeze(-1)).squeeze(-1)  # (...)
+        at = density(amplitudes, y.clamp(-1, 1).to(amplitudes.dtype).unsqueeze(-1)).squeeze(
+            -1
+        )  # (...)
         return ((at + FLOOR) / (1 + 2 * FLOOR)).log() - math.log(self.spread)
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        found = self.say(hidden).double()  # (..., 2 (N + 1))
-        y = self._point(found)  # (...), from -1 to 1
+        amplitudes = self.say(hidden).double()  # (..., 2 (N + 1))
+        y = self._point(amplitudes)  # (...), from -1 to 1
         near = torch.stack([y - self.within / self.spread, y + self.within / self.spread], -1)
-        mass = cumulative(found, near.clamp(-1, 1)).diff(dim=-1).squeeze(-1)  # (...)
+        mass = cumulative(amplitudes, near.clamp(-1, 1)).diff(dim=-1).squeeze(-1)  # (...)
         tail = y.new_tensor([(1 - self.coverage) / 2, (1 + self.coverage) / 2])
-        ends = quantile(found, tail.expand(*y.shape, 2))  # (..., 2)
+        ends = quantile(amplitudes, tail.expand(*y.shape, 2))  # (..., 2)
         bounds = None if self.point == "mode" else self._back(moved(y * self.spread) / self.spread)
         confidence = mass.clamp(0, 1).to(torch.float32)
         return NumberPrediction(self._back(y), {}, confidence, bounds, self._back(ends))
@@ -111,19 +113,19 @@ class FourierHead(ValueHead):
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Draw values, float64 (...), each from its density."""
-        found = self.say(hidden).double()
-        share = torch.empty_like(found[..., :1]).uniform_(generator=generator)  # (..., 1)
-        return self._back(quantile(found, share).squeeze(-1))
+        amplitudes = self.say(hidden).double()
+        share = torch.empty_like(amplitudes[..., :1]).uniform_(generator=generator)  # (..., 1)
+        return self._back(quantile(amplitudes, share).squeeze(-1))
 
-    def _point(self, found: Tensor) -> Tensor:
+    def _point(self, amplitudes: Tensor) -> Tensor:
         """Return the point of each density, (...), from -1 to 1."""
         if self.point == "median":
-            return quantile(found, torch.full_like(found[..., :1], 0.5)).squeeze(-1)
+            return quantile(amplitudes, torch.full_like(amplitudes[..., :1], 0.5)).squeeze(-1)
         if self.point == "mode":
-            grid = torch.linspace(-1, 1, GRID, dtype=found.dtype, device=found.device)
-            return grid[density(found, grid.expand(*found.shape[:-1], GRID)).argmax(-1)]
-        real, imaginary = coefficients(found)  # (..., N + 1) each
-        order = torch.arange(1, real.shape[-1], dtype=found.dtype, device=found.device)
+            grid = torch.linspace(-1, 1, GRID, dtype=amplitudes.dtype, device=amplitudes.device)
+            return grid[density(amplitudes, grid.expand(*amplitudes.shape[:-1], GRID)).argmax(-1)]
+        real, imaginary = coefficients(amplitudes)  # (..., N + 1) each
+        order = torch.arange(1, real.shape[-1], dtype=amplitudes.dtype, device=amplitudes.device)
         terms = 2 * imaginary[..., 1:] * (1 - 2 * (order % 2)) / (math.pi * order)
         return (terms / real[..., :1]).sum(-1)
 
@@ -132,10 +134,10 @@ class FourierHead(ValueHead):
         return self.from_space(y * self.spread)
 
 
-def density(found: Tensor, y: Tensor) -> Tensor:
+def density(amplitudes: Tensor, y: Tensor) -> Tensor:
     """Return |Σ_j a_j exp(iπjy)|² / 2 Σ|a|² at places (..., m), of a (..., 2 (N + 1)): (..., m)."""
-    size = found.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
-    real, imaginary = (found / size).unsqueeze(-2).chunk(2, -1)  # (..., 1, N + 1)
+    size = amplitudes.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(amplitudes.dtype).tiny)
+    real, imaginary = (amplitudes / size).unsqueeze(-2).chunk(2, -1)  # (..., 1, N + 1)
     turns = math.pi * y.unsqueeze(-1) * torch.arange(real.shape[-1], device=y.device)
     cos, sin = turns.cos(), turns.sin()  # (..., m, N + 1)
     along = (real * cos - imaginary * sin).sum(-1)  # (..., m)
@@ -144,9 +146,9 @@ def density(found: Tensor, y: Tensor) -> Tensor:
     return squared / 2
 
 
-def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
+def coefficients(amplitudes: Tensor) -> tuple[Tensor, Tensor]:
     """Return real and imaginary parts of c_0 … c_N, (..., N + 1) each, of a (..., 2 (N + 1))."""
-    real, imaginary = found.chunk(2, -1)
+    real, imaginary = amplitudes.chunk(2, -1)
     count = real.shape[-1]
     shifted = [(real[..., k:], imaginary[..., k:], count - k) for k in range(count)]
     straight = [(a * real[..., :m] + b * imaginary[..., :m]).sum(-1) for a, b, m in shifted]
@@ -154,9 +156,9 @@ def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(straight, -1), torch.stack(crossed, -1)
 
 
-def cumulative(found: Tensor, y: Tensor) -> Tensor:
+def cumulative(amplitudes: Tensor, y: Tensor) -> Tensor:
     """Return the probability of what is below places (..., m), of a (..., 2 (N + 1)): (..., m)."""
-    real, imaginary = (one.unsqueeze(-2) for one in coefficients(found))  # (..., 1, N + 1)
+    real, imaginary = (one.unsqueeze(-2) for one in coefficients(amplitudes))  # (..., 1, N + 1)
     order = torch.arange(1, real.shape[-1], dtype=y.dtype, device=y.device)  # (N,)
     turns = math.pi * y.unsqueeze(-1) * order  # (..., m, N)
     ends = 1 - 2 * (order % 2)  # cos(πk)
@@ -164,11 +166,11 @@ def cumulative(found: Tensor, y: Tensor) -> Tensor:
     return (y + 1) / 2 + (terms / (math.pi * order * real[..., :1])).sum(-1)
 
 
-def quantile(found: Tensor, share: Tensor) -> Tensor:
+def quantile(amplitudes: Tensor, share: Tensor) -> Tensor:
     """Return the places below which the density has these shares, both (..., m), by halving."""
     low, high = -torch.ones_like(share), torch.ones_like(share)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        below = cumulative(found, middle) < share
+        below = cumulative(amplitudes, middle) < share
         low, high = torch.where(below, middle, low), torch.where(below, high, middle)
     return (low + high) / 2

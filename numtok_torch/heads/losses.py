@@ -341,13 +341,13 @@ class CrossEntropyWith:
     """
 
     def __init__(self, losses: Sequence[nn.Module], weights: float | Sequence[float] = 0.3) -> None:
-        given = [weights] * len(losses) if isinstance(weights, int | float) else list(weights)
-        if not losses or len(given) != len(losses):
+        weight_list = [weights] * len(losses) if isinstance(weights, int | float) else list(weights)
+        if not losses or len(weight_list) != len(losses):
             raise RepresentationError(
-                f"{len(losses)} losses and {len(given)} weights: give at least one loss, and a"
+                f"{len(losses)} losses and {len(weight_list)} weights: give at least one loss, and a"
                 " weight for each"
             )
-        self.losses, self.weights = list(losses), given
+        self.losses, self.weights = list(losses), weight_list
 
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
         """Return the loss, float32, a scalar.

@@ -58,9 +58,9 @@ class QuantileHead(ValueHead):
         self.set_layer_norm(layer_norm)
 
     def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
-        found = self.say(hidden)  # (n, k)
-        y = self.to_space(values, LARGEST).to(found.dtype)  # (n,)
-        off, shares = y.unsqueeze(-1) - found, self._shares(found)  # (n, k), (k,)
+        estimates = self.say(hidden)  # (n, k)
+        y = self.to_space(values, LARGEST).to(estimates.dtype)  # (n,)
+        off, shares = y.unsqueeze(-1) - estimates, self._shares(estimates)  # (n, k), (k,)
         return torch.maximum(shares * off, (shares - 1) * off).mean(-1)
 
     @torch.no_grad()

@@ -193,12 +193,12 @@ def output_layer(backbone: Any) -> Any:
 
 
 def is_causal(backbone: Any) -> bool:
-    """Whether a token sees only those before it; ModelError if that is not known."""
-    known = getattr(backbone, "causal", None)
-    if not isinstance(known, bool) and is_pretrained(backbone):
-        known = _is_causal_kind(backbone)
-    if isinstance(known, bool):
-        return known
+    """Whether a token sees only those before it; ModelError if that is not causal."""
+    causal = getattr(backbone, "causal", None)
+    if not isinstance(causal, bool) and is_pretrained(backbone):
+        causal = _is_causal_kind(backbone)
+    if isinstance(causal, bool):
+        return causal
     raise ModelError(
         f"whether {type(backbone).__name__} is causal is not known; say NumberModel(...,"
         " causal=True) or False"
@@ -308,26 +308,26 @@ def _shapes(model: Any) -> dict[str, tuple[int, ...]]:
     }
 
 
-def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> None:
+def check_rows(backbone: Any, tokens: int, holder: str = "the tokenizer has") -> None:
     """Refuse a word embedding with fewer rows than there are tokens. ModelError naming the way out."""
     rows = rows_of(backbone)
     if tokens > rows:
         raise ModelError(
-            f"{found} {tokens} tokens, the word embedding of {type(backbone).__name__} has {rows}"
+            f"{holder} {tokens} tokens, the word embedding of {type(backbone).__name__} has {rows}"
             " rows; make room for the number tokens: NumberModel(..., tokenizer=tokenizer), or call"
             " numtok_torch.add_number_rows(backbone, tokenizer) before"
         )
 
 
 def check_own_tokenizer(
-    known: Mapping[str, Any], tokenizer: Any, what: str = "the model was made for"
+    made_for: Mapping[str, Any], tokenizer: Any, what: str = "the model was made for"
 ) -> None:
-    """Refuse a tokenizer, or the identity of one, that is not the known one of a model."""
+    """Refuse a tokenizer, or the identity of one, that is not that of a model."""
     way_out = (
         "give the one that its training data were encoded with; model.tokenizer_identity = None"
         " goes on with another"
     )
-    check_tokenizer(known, tokenizer, what, way_out, ModelError)
+    check_tokenizer(made_for, tokenizer, what, way_out, ModelError)
 
 
 def freeze_trunk(backbone: Any) -> None:

@@ -114,20 +114,20 @@ def make_room(backbone: Any, tokenizer: Any, vocab_size: int | None) -> None:
     if tokenizer is None or isinstance(tokenizer, Mapping):
         add_rows(backbone, vocab_size or 0)
         return
-    known, rows = numtok_of(tokenizer), rows_of(backbone)
-    add_rows(backbone, max(vocab_size or 0, known.vocab_size), started=False)
-    start_rows(backbone, known, rows)
+    numtok_tokenizer, rows = numtok_of(tokenizer), rows_of(backbone)
+    add_rows(backbone, max(vocab_size or 0, numtok_tokenizer.vocab_size), started=False)
+    start_rows(backbone, numtok_tokenizer, rows)
 
 
 def identity_for(tokenizer: Any, *layers: NumberLayer | None) -> dict[str, Any] | None:
     """Return the identity of the tokenizer given, or of the one that the layers were made for.
     ModelError if they differ.
     """
-    known = None if tokenizer is None else identity_of(tokenizer)
+    of_tokenizer = None if tokenizer is None else identity_of(tokenizer)
     for layer in layers:
         made_for = None if layer is None else layer.tokenizer_identity
-        if known is not None and made_for is not None:
+        if of_tokenizer is not None and made_for is not None:
             what = f"{type(layer).__name__} was made for the data of"
-            check_own_tokenizer(made_for, known, what)
-        known = known or (None if made_for is None else dict(made_for))
-    return known
+            check_own_tokenizer(made_for, of_tokenizer, what)
+        of_tokenizer = of_tokenizer or (None if made_for is None else dict(made_for))
+    return of_tokenizer

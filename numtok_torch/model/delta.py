@@ -91,10 +91,10 @@ def own_names(model: Any) -> set[str]:
 
 def weights_beside(model: Any, base: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the weights by name, without those of the base."""
-    state, own = model.state_dict(), own_names(model)
-    weights = {name: state[name] for name in own}
+    state, names_own = model.state_dict(), own_names(model)
+    weights = {name: state[name] for name in names_own}
     for rows, name in _row_weights(model).items():
-        if name not in own and len(state[name]) > base["rows"]:
+        if name not in names_own and len(state[name]) > base["rows"]:
             weights[rows] = state[name][base["rows"] :]
     return weights
 
@@ -143,11 +143,11 @@ def _row_weights(model: Any) -> dict[str, str]:
     """
     names = {id(one): name for name, one in model.named_parameters()}
     words, output = word_embedding(model.transformer), output_layer(model.transformer)
-    found: dict[str, str] = {}
+    name_of_rows: dict[str, str] = {}
     for rows, layer in zip(ROWS, (words, output), strict=True):
         modules = () if layer is None else layer.modules()
         plain = next((one for one in modules if isinstance(one, nn.Embedding | nn.Linear)), None)
         name = None if plain is None else names.get(id(plain.weight))
-        if name is not None and name not in found.values():
-            found[rows] = name
-    return found
+        if name is not None and name not in name_of_rows.values():
+            name_of_rows[rows] = name
+    return name_of_rows

@@ -165,8 +165,8 @@ class NumberModel(nn.Module):
             head.fit_to(is_loaded(self.transformer))
         self._freeze(freeze_backbone)
         if (config := getattr(self.transformer, "config", None)) is not None:
-            known = getattr(config, "keys_to_ignore_at_inference", None) or []
-            config.keys_to_ignore_at_inference = [*dict.fromkeys([*known, *NOT_GATHERED])]
+            ignored = getattr(config, "keys_to_ignore_at_inference", None) or []
+            config.keys_to_ignore_at_inference = [*dict.fromkeys([*ignored, *NOT_GATHERED])]
         self.register_state_dict_post_hook(saving.drop_shared)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(saving.restore_shared)  # type: ignore[no-untyped-call]
 
@@ -273,8 +273,8 @@ class NumberModel(nn.Module):
         step = Step.taken_from(kwargs, labels)
         self._check_ids(input_ids)
         masks = {"attention_mask": attention_mask, "position_ids": position_ids}
-        given = {**masks, "labels": labels, **pop_streams(kwargs)}
-        streams = {name: stream for name, stream in given.items() if stream is not None}
+        inputs_by_name = {**masks, "labels": labels, **pop_streams(kwargs)}
+        streams = {name: stream for name, stream in inputs_by_name.items() if stream is not None}
         inputs = {**masks, "token_type_ids": token_type_ids, **kwargs}
         if self.task is not None:
             inputs["labels"] = labels
@@ -382,11 +382,11 @@ class NumberModel(nn.Module):
             loss = share * self.head.loss(rows, target[where])
         if self.training:
             return loss, {}
-        found = {"number_predictions": placed(where, self.head.predict(rows).values.detach())}
+        outputs = {"number_predictions": placed(where, self.head.predict(rows).values.detach())}
         name = NUMBER_VALUE.name + LABELS * (LABELS_MASK in streams)
         if name in streams:
-            found["number_references"] = placed(where, streams[name][where])
-        return loss, found
+            outputs["number_references"] = placed(where, streams[name][where])
+        return loss, outputs
 
     def _warn_of_shares(self, step: Step, share: Tensor | float) -> None:
         """Warn once, at the first step of training, that the mean over numbers is not exact."""

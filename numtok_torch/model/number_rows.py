@@ -69,17 +69,17 @@ def add_number_rows(model: Any, tokenizer: Any) -> list[int]:
     inner = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
     # of a NumberModel; that of Mamba is another thing
     backbone = unwrapped(inner.backbone) if hasattr(inner, "tokenizer_identity") else inner
-    known = numtok_of(tokenizer)
-    add_rows(backbone, known.vocab_size, started=False)
-    return start_rows(backbone, known)
+    numtok_tokenizer = numtok_of(tokenizer)
+    add_rows(backbone, numtok_tokenizer.vocab_size, started=False)
+    return start_rows(backbone, numtok_tokenizer)
 
 
 def start_rows(backbone: Any, tokenizer: Tokenizer, first: int = 0) -> list[int]:
     """Start the rows of the number tokens with these ids or higher; return their ids."""
     layers = (word_embedding(backbone), output_layer(backbone))
     shown, written = (
-        {number: ids for number, ids in found.items() if number >= first}
-        for found in source_ids(tokenizer)
+        {number: ids for number, ids in sources_of.items() if number >= first}
+        for sources_of in source_ids(tokenizer)
     )
     for layer, sources in zip(layers, (shown, written), strict=True):  # tied: as written
         for tensor in _tensors(layer) if sources else ():
@@ -97,12 +97,14 @@ def source_ids(tokenizer: Tokenizer) -> tuple[dict[int, list[int]], dict[int, li
     that its row starts from: where the token is shown to the model, and where the model writes it.
     The two differ for a number in one token, where the plain tokenizer writes a space and a digit.
     """
-    own = {*tokenizer.own_tokens.values()}
-    theirs = [one for one in tokenizer.config["added_tokens"] if one["id"] not in own]
+    own_ids = {*tokenizer.own_tokens.values()}
+    theirs = [one for one in tokenizer.config["added_tokens"] if one["id"] not in own_ids]
     plain = load(tokenizer.config | {"added_tokens": theirs})
 
     def ids(text: str) -> list[int]:
-        return [one for one in plain.encode(text, add_special_tokens=False).ids if one not in own]
+        return [
+            one for one in plain.encode(text, add_special_tokens=False).ids if one not in own_ids
+        ]
 
     def of_digits(before: str, at: int) -> list[int]:
         return [some[at] for digit in FIRST_DIGITS if (some := ids(before + digit))]
@@ -111,13 +113,13 @@ def source_ids(tokenizer: Tokenizer) -> tuple[dict[int, list[int]], dict[int, li
     for content, number in tokenizer.own_tokens.items():
         before, inner = content[: len(content) - len(content.lstrip())], content.lstrip()
         if inner == NUM:  # where digits follow, not like one of them
-            found = ids(" ") if END_NUM in tokenizer.tokens else []
+            direct = ids(" ") if END_NUM in tokenizer.tokens else []
         elif inner == END_NUM:
-            found = ids(AFTER)
+            direct = ids(AFTER)
         else:
-            found = ids(before + inner.removeprefix("[NUM:").removesuffix("]"))
+            direct = ids(before + inner.removeprefix("[NUM:").removesuffix("]"))
         for sources, at in ((shown, -1), (written, 0)):
-            if some := found or of_digits(before, at):
+            if some := direct or of_digits(before, at):
                 sources[number] = some
     return shown, written
 

@@ -52,14 +52,16 @@ LOSSES = ("token_loss", "number_loss", "loss")
 
 def name_streams(forward: Callable[..., Any]) -> None:
     """Name the streams there are by now in the signature of ``forward``."""
-    *own, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
+    *parameters, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
     kind = inspect.Parameter.KEYWORD_ONLY
     named = [
         inspect.Parameter(name, kind, default=None, annotation="Tensor | None")
         for name in (NUMBER_MASK.name, *declared_streams(), *_OF_FILES)
     ]
-    own = [parameter for parameter in own if parameter.kind is not kind]  # named before
-    forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
+    parameters = [
+        parameter for parameter in parameters if parameter.kind is not kind
+    ]  # named before
+    forward.__signature__ = inspect.Signature([*parameters, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
 
 
 def pop_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
@@ -72,8 +74,8 @@ def pop_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
                 f"{name} is a column of a file, which has one value per {counted}; batch its rows"
                 " with NumberCollator"
             )
-    known = {NUMBER_MASK.name, LABELS_MASK, *declared_streams()}
-    taken = [name for name in kwargs if name in known or name.endswith(LABELS)]
+    stream_names = {NUMBER_MASK.name, LABELS_MASK, *declared_streams()}
+    taken = [name for name in kwargs if name in stream_names or name.endswith(LABELS)]
     return {name: kwargs.pop(name) for name in taken}
 
 

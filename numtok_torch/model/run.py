@@ -99,11 +99,11 @@ def _placed(
     """
     inputs, taken = dict(inputs), parameters_of(backbone)
     if inputs.get("attention_mask") is None:
-        given = inputs.get("position_ids")
-        inputs["attention_mask"] = mask_apart(backbone, causal, vectors, given)
-    if (given := inputs.get("position_ids")) is not None:
+        position_ids = inputs.get("position_ids")
+        inputs["attention_mask"] = mask_apart(backbone, causal, vectors, position_ids)
+    if (position_ids := inputs.get("position_ids")) is not None:
         if (padding := _padding_position(backbone)) is not None:  # it counts from there on
-            inputs["position_ids"] = given + (padding + 1) * (given == 0).any()
+            inputs["position_ids"] = position_ids + (padding + 1) * (position_ids == 0).any()
     elif "position_ids" in taken:
         inputs["position_ids"] = positions(backbone, input_ids, inputs.get("attention_mask"))
     if "use_cache" in taken:
@@ -180,9 +180,9 @@ def check_positions(
     ``places`` need a position in a learned table, that of the encoder or of the ``decoder``.
     """
     longest, padding = width, _padding_position(backbone)
-    if (given := inputs.get("position_ids")) is not None:  # begin anew in packed rows
-        longest = int(given.max()) + 1
-        if padding is not None and int(given.min()) > 0:
+    if (positions := inputs.get("position_ids")) is not None:  # begin anew in packed rows
+        longest = int(positions.max()) + 1
+        if padding is not None and int(positions.min()) > 0:
             longest -= padding + 1
     elif (mask := inputs.get("attention_mask")) is not None and mask.dim() == 2 and not decoder:
         shown = mask if padding is not None else mask.cumsum(1)  # else padding behind has places

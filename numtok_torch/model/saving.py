@@ -121,8 +121,8 @@ def shared_names(module: nn.Module) -> dict[str, str]:
     first: dict[int, str] = {}
     further: dict[str, str] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
-        if (known := first.setdefault(id(parameter), name)) != name:
-            further[name] = known
+        if (first_name := first.setdefault(id(parameter), name)) != name:
+            further[name] = first_name
     return further
 
 
@@ -281,25 +281,28 @@ def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _backbone(
-    given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None
+    backbone: Any,
+    settings: Mapping[str, Any],
+    weights: dict[str, Tensor],
+    dtype: torch.dtype | None,
 ) -> Any:
-    """Return the backbone described, or the one given, with the adapters described."""
+    """Return the backbone described, or the one backbone, with the adapters described."""
     described, base = settings.get("adapters"), settings.get("base")
     if base is not None:
         kind, config = class_and_config(settings["backbone"])
-        given = delta.load_base(base, kind, dtype) if given is None else given
+        backbone = delta.load_base(base, kind, dtype) if backbone is None else backbone
         rows = int(config.get_text_config().vocab_size)
-        delta.add_new_rows(unwrapped(given), rows, base)
+        delta.add_new_rows(unwrapped(backbone), rows, base)
     plain = weights if described is None else adapters.base_weights(weights, described)
-    if given is None:
-        given = _made_backbone(settings["backbone"], plain, dtype)
+    if backbone is None:
+        backbone = _made_backbone(settings["backbone"], plain, dtype)
     elif dtype is not None:
-        given = given.to(dtype)
-    if described is None or adapters.describe(given) is not None:
-        return given
+        backbone = backbone.to(dtype)
+    if described is None or adapters.describe(backbone) is not None:
+        return backbone
     # before there are adapters, as those of single tokens begin with their vectors
-    given.load_state_dict(plain, strict=False)
-    adapted = adapters.restore(given, described)
+    backbone.load_state_dict(plain, strict=False)
+    adapted = adapters.restore(backbone, described)
     if dtype is None:
         _cast(adapted, weights)
     return adapted
@@ -342,12 +345,12 @@ def class_and_config(described: Mapping[str, Any]) -> tuple[Any, Any]:
     return kind, described_by.from_dict(json.loads(written, object_hook=_float))
 
 
-def _float(found: dict[str, Any]) -> Any:
+def _float(mapping: dict[str, Any]) -> Any:
     """Return the number that transformers writes as ``{"__float__": "Infinity"}``, as JSON has
     none.
     """
     names = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
-    return names.get(str(found.get("__float__")), found)
+    return names.get(str(mapping.get("__float__")), mapping)
 
 
 def _made(make: Callable[[dict[str, Any], int], Any], described: dict[str, Any] | None) -> Any:
