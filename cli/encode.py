@@ -46,9 +46,10 @@ Representations; those with one token can be combined, as in xval,fone:6,4,bits:
   fone:I,F        one token, phases of I digits before the point and F after it
   logfourier      one token, phases of the logarithm
   exponent_bins   one token, a bin on a logarithmic scale
-  quantile_bins:N   one token, one of N bins fitted to the corpus; quantile_bins:N,soft
-  place           a token per digit, with its place; place:lsd the last digit first
-  digits          groups of three digits; digits:1 one by one; digits:3,places
+  quantile_bins:N one token, one of N bins fitted to the corpus; quantile_bins:N,soft
+  place           a token per digit, with its decimal position; place:lsd the last digit first
+  digits          groups of three digits; digits:1 one by one; digits:3,places;
+                  digits:1,bare for a pretrained model that has digits already
   p10 p1000 b1999 fp15   sign, mantissa, exponent in 5, 3, 2 or 1 tokens; p10:5 digits
   float_digits    sign, exponent and mantissa in digits of a base; float_digits:10,2,4
   numerologic     a token per digit, after the count of the digits

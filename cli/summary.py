@@ -85,7 +85,7 @@ def rows_of(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator
     """
     if not isinstance(numbers, str):
         numbers = ",".join(representation.name for representation in summary.representations)
-    skipped = f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else ""
+    skipped = f"{summary.skipped:,} skipped, see {summary.quarantine}" if summary.skipped else ""
     each = f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""
     column = f"of {summary.text_column!r}; " if summary.text_column else ""
     yield "documents", f"{summary.documents:,}", skipped

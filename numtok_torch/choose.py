@@ -117,6 +117,12 @@ def embedding_from_schema(
         SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no
             layer.
         RepresentationError: for an option that none of the layers has.
+
+    Example:
+        >>> import numtok
+        >>> schema = numtok.Tokenizer.from_pretrained(numbers="bits").batch_schema()
+        >>> type(embedding_from_schema(schema, 64)).__name__
+        'FloatBitsEmbedding'
     """
     kinds = [(_embedding_of(one), one) for one in representations_of(schema) if one.columns()]
     if not kinds:
@@ -153,15 +159,23 @@ def head_from_schema(
     Args:
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the hidden states.
-        head: which, by name; None for that of the first representation that has one: xval a
-            :class:`ScalarHead`, fone a :class:`FoNEHead`, bits a :class:`BitsHead`, bins of either
-            kind and logfourier a :class:`MixtureHead`, or the one that was registered. What the
-            representation gives it says the head's ``options_for``, and the head when printed.
+        head: ``"scalar"``, ``"fone"``, ``"bits"``, ``"mixture"``, ``"quantiles"``, ``"fourier"``,
+            or the ``name`` of a head that was registered. None for the head of the
+            first representation that has one: xval a :class:`ScalarHead`, fone a
+            :class:`FoNEHead`, bits a :class:`BitsHead`, bins of either kind and logfourier a
+            :class:`MixtureHead`. What the representation gives it says the head's
+            ``options_for``, and the head when printed.
         options: of the head, beside those that the representation gives.
 
     Raises:
         SchemaError: if the data are not numtok's, or have no target for such a head.
         RepresentationError: for an unknown head or option.
+
+    Example:
+        >>> import numtok
+        >>> schema = numtok.Tokenizer.from_pretrained(numbers="xval").batch_schema()
+        >>> [type(head_from_schema(schema, 64, head)).__name__ for head in (None, "mixture")]
+        ['ScalarHead', 'MixtureHead']
     """
     shown = representations_of(schema)
     own_heads = [found for one in shown if (found := layer_of(one.name, "head"))]

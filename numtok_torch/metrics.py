@@ -56,6 +56,15 @@ def exact_match(predictions: Any, references: Any) -> float:
     Exact values are compared, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one, and
     ``1,234`` is 1234; minus zero is zero. (The published code accepts a difference below
     10^-digits, which lets answers pass that are off by one in the last digit.)
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,). One that is not a
+            finite number is wrong.
+        references: as many, in one of these forms.
+
+    Example:
+        >>> exact_match(["1.50", "1,234", "5 apples"], ["1.5", "1234", "5"])
+        0.6666666666666666
     """
     return float(np.mean([one == right for one, right in _all_pairs(predictions, references)]))
 
@@ -74,6 +83,15 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
 
     Every pair weighs the same, so that one very long prediction does not outweigh the others; the
     time taken goes by the digits written, not by the exponent.
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,). One that is not a
+            finite number is wrong.
+        references: as many, in one of these forms.
+
+    Example:
+        >>> digit_accuracy(["112", "1.52"], ["12", "1.5"])
+        0.6666666666666666
     """
     pairs = _all_pairs(predictions, references)
     return float(
@@ -84,6 +102,13 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
 def share_unparseable(predictions: Any) -> float:
     """Return the share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a
     number].
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,).
+
+    Example:
+        >>> share_unparseable(["5", "5 apples", "nan", "1e5"])
+        0.5
     """
     predicted = _decimals(predictions, "predictions")
     _something(len(predicted))
@@ -91,7 +116,21 @@ def share_unparseable(predictions: Any) -> float:
 
 
 def mean_absolute_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """Return 1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64."""
+    """Return 1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64.
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,).
+        references: as many, in one of these forms.
+        invalid: ``"error"`` refuses a prediction that is not one finite number; ``"skip"``
+            leaves out its pair.
+
+    Raises:
+        InputError: for such a prediction, or a reference that is not one finite number.
+
+    Example:
+        >>> mean_absolute_error(["2", "10.5", "none"], [1, 10, 5], invalid="skip")
+        0.75
+    """
     difference = np.abs(_differences(_pairs(predictions, references, invalid)))
     return float(np.sum(difference / len(difference)))  # a sum of all would overflow sooner
 
@@ -102,6 +141,19 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
 
     Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64
     have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,).
+        references: as many, in one of these forms.
+        invalid: ``"error"`` refuses a prediction that is not one finite number; ``"skip"``
+            leaves out its pair.
+
+    Raises:
+        InputError: for such a prediction, or a reference that is not one finite number.
+
+    Example:
+        >>> log_error([100, -10], [10, 10])
+        0.5
     """
     return float(np.mean(_log_errors(predictions, references, invalid)))
 
@@ -109,6 +161,19 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
 def median_log_error(predictions: Any, references: Any, invalid: str = "error") -> float:
     """Return the median in place of the mean of :func:`log_error`, which one zero does not make
     infinite: half of the predictions are off by no more decades than this.
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,).
+        references: as many, in one of these forms.
+        invalid: ``"error"`` refuses a prediction that is not one finite number; ``"skip"``
+            leaves out its pair.
+
+    Raises:
+        InputError: for such a prediction, or a reference that is not one finite number.
+
+    Example:
+        >>> median_log_error([100, 10, 0], [10, 10, 10])
+        1.0
     """
     return float(np.median(_log_errors(predictions, references, invalid)))
 
@@ -123,6 +188,19 @@ def _log_errors(predictions: Any, references: Any, invalid: str) -> list[float]:
 def r_squared(predictions: Any, references: Any, invalid: str = "error") -> float:
     """Return the coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all
     references are equal (Draper and Smith 1998, section 1.3).
+
+    Args:
+        predictions: n texts, numbers, or an array or tensor of shape (n,).
+        references: as many, in one of these forms.
+        invalid: ``"error"`` refuses a prediction that is not one finite number; ``"skip"``
+            leaves out its pair.
+
+    Raises:
+        InputError: for such a prediction, or a reference that is not one finite number.
+
+    Example:
+        >>> r_squared([1, 2, 4], [1, 2, 3])
+        0.5
     """
     pairs = _pairs(predictions, references, invalid)
     residuals = _differences(pairs)

@@ -132,6 +132,12 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
 
     Raises:
         SchemaError: if the file was encoded with another source tokenizer.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "folder/", numbers="xval", scale=0.5, shards=1)
+        >>> tokenizer_of("folder/").representations[0].scale
+        0.5
     """
     source = saved_beside(path) if source is None else source
     path = find_inputs(path)[0].path

@@ -62,6 +62,9 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
         output: a .parquet, .arrow, .feather or .ipc file, ``-``, or a folder of shards.
         options: those of :class:`numtok.corpus.encode_options.EncodeOptions`.
 
+    Returns:
+        The counts, as a :class:`numtok.corpus.summary.Summary`.
+
     Raises:
         NumtokError: with the file and row. No half-written output is left; whole shards stay.
 

@@ -58,7 +58,7 @@ class EncodeOptions:
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         add_special_tokens: put the source tokenizer's special tokens around each text.
         parse_special: read special tokens that are written in the text as such.
-        on_error: ``"skip"`` leaves out bad rows, and counts them.
+        on_error: ``"skip"`` skips bad rows, and counts them.
         output_format: parquet or arrow, whatever the suffix; jsonl (the default there) or arrow for
             standard output.
         keep_text: also store what it takes to give back every byte.

@@ -79,7 +79,7 @@ def corpus_stats(
         input_format: of the inputs, whatever their suffix.
         delimiter: between the columns of CSV and TSV, if it is another than a comma or a tab.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
-        on_error: ``"skip"`` leaves out bad rows of JSON lines and text files.
+        on_error: ``"skip"`` skips bad rows of JSON, CSV and text files.
         workers: threads that count; by default one per processor.
         batch_bytes: about how much text is counted at once.
         progress: called from the calling thread, several times a second.

@@ -56,7 +56,7 @@ class Summary(EncodeReport):
     :class:`numtok.EncodeReport`, and more.
 
     Attributes:
-        skipped: rows that could not be read and were left out, and files from some place on.
+        skipped: rows that could not be read, and files from some place on.
         quarantine: the file that lists these: JSON lines with ``file``, ``line`` and ``error``.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.

@@ -64,6 +64,14 @@ class NumberTokenizer(NumberTokenizerBase):
     Attributes:
         return_numbers: whether a call that does not say returns the number columns.
         numtok: the :class:`numtok.Tokenizer` with the same settings, which gives the same ids.
+
+    Example:
+        >>> tokenizer = NumberTokenizer.from_pretrained(numbers="xval")
+        >>> batch = tokenizer(["pH 7.4"], return_numbers=True)
+        >>> sorted(batch)
+        ['attention_mask', 'input_ids', 'number_mask', 'number_scaled', 'number_value']
+        >>> tokenizer.decode(batch["input_ids"][0], number_value=batch["number_value"][0])
+        'pH 7.4'
     """
 
     _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}

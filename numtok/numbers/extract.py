@@ -61,6 +61,10 @@ HOUR = "[0-9]{2} :"
 def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
     """Find all numbers in one text: each as written, with its span in characters and exact value.
 
+    Args:
+        text: of any length.
+        grammar: what counts as a number, or its name, ``"european"``; ``Grammar()`` if not given.
+
     Examples:
         >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
         [('7.4', Decimal('7.4')), ('-12.5e-3', Decimal('-0.0125'))]

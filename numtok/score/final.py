@@ -77,7 +77,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     """Return the number that a text gives as its answer.
 
     Args:
-        text: plain or LaTeX; of a longer one the last ``MOST_READ`` characters are read.
+        text: plain or LaTeX; at most its last 200,000 characters are read.
         policy: where it stands and how it is written, see :class:`Policy`, or the name of one.
 
     Returns:

@@ -92,7 +92,7 @@ def grounded(
         policy: how figures are written. ``percent``, ``units`` and ``currency`` say what may differ.
         ignore: the kinds of figures that are not held against the answer, all by default.
         compute: also look for sums, differences, products, quotients and changes of two figures; of
-            the first ``MOST_OPERANDS`` different ones of the sources, and a warning says so.
+            the first 400 different ones of the sources, and a warning says so.
         source_policy: how figures of the sources are written; by default as those of the answer.
 
     Raises:

@@ -34,7 +34,7 @@ class Policy:
     Attributes:
         answer: where the final number stands. ``last``: the last number of the text; ``boxed``: in
             the last ``\\boxed{}``; ``hash``: after the first ``####``; ``marker``: after the last
-            "answer is", "Answer:" and their like in eleven languages; ``auto``: the first of
+            "answer is", "Answer:" and their like in thirteen languages; ``auto``: the first of
             boxed, hash, marker, last that the text has.
         several: ``one``: of several answers the one that ``answer`` names counts, such as the last
             box; ``none``: a text has no answer if its boxes, ``####`` and words for an answer do
@@ -43,8 +43,8 @@ class Policy:
             ``point``: 1.234,5, :meth:`~numtok.Grammar.european`; ``apostrophe``: 1'234.5,
             :meth:`~numtok.Grammar.swiss`; ``lakhs``: 12,34,567, :meth:`~numtok.Grammar.indian`;
             ``none``: no digits are grouped, :meth:`~numtok.Grammar.data`.
-        percent: ``ignore``: 25% is 25; ``divide``: 25% is 0.25; ``either``: it equals both,
-            and another per cent only as such; ``match``: 25% equals only a per cent.
+        percent: what 25% equals; its ``value`` stays 25. ``ignore``: 25; ``divide``: 0.25;
+            ``either``: both, and another per cent only as such; ``match``: only a per cent.
         fractions: read ``3/4``, ``2 1/2``, ``½`` and ``\\frac{3}{4}`` as one number.
         scales: read ``3.5 million`` and ``$20k`` as 3,500,000 and 20,000.
         latex: read ``\\times 10^{5}``, ``10^{5}``, ``10,\\!000``, ``10{,}000`` and ``\\frac``

@@ -116,7 +116,7 @@ class Reading(NamedTuple):
 
 def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
     """Return every number of a text, in order; those whose value cannot be had (``3/0``, a power of
-    more than ``MOST_DIGITS`` digits) are left out.
+    more than 4,000 digits) are left out.
 
     Examples:
         >>> [str(number.value) for number in read_numbers("2 1/2 km at $3.5 million")]

@@ -47,7 +47,7 @@ class Report:
             :func:`numtok.score.looks_cut`.
         without_target: targets without a number; counted here alone.
         digits_right: mean of :func:`numtok.score.digits_right` over those that could be read, an
-            exact one counting ``MOST_RIGHT``.
+            exact one counting 15.
         compared: answers that the next three are made of: those that could be read and are of the
             target's kind (per cent, unit, currency, as the policy has it).
         mean_absolute_error: mean of \\|answer - target\\|.

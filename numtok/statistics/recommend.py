@@ -188,8 +188,8 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
         )
     for kind, count in _hints(statistics).items():
         yield (
-            f"{count:,} times numbers look like one: {_HINTS[kind][0]}; the grammar that was used"
-            " reads several."
+            f"{count:,} times the grammar that was used reads several numbers where one seems to be"
+            f" meant: {_HINTS[kind][0]}."
         )
     negative = int(statistics.counts["negative_decades"].sum())
     if not chosen.representation.carries_sign and negative > TOLD * statistics.numbers:

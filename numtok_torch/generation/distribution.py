@@ -138,6 +138,17 @@ def number_distribution(
     Raises:
         ModelError: for a model that does not write text, an empty prompt, and other options out of
             range.
+
+    Example:
+        >>> from math import log
+        >>> from numtok import NumberFormat
+        >>> def top_logprobs(text):
+        ...     return {"7": log(0.5), "8": log(0.25)} if text == "It is " else {".": 0.0}
+        >>> digits = number_distribution(top_logprobs, None, "It is ", NumberFormat(0, 9))
+        >>> [str(value) for value in digits.values], [round(p, 3) for p in digits.probabilities]
+        (['7', '8'], [0.5, 0.25])
+        >>> round(digits.unwalked, 3)
+        0.25
     """
     if not 0 < mass <= 1 or batch_size < 1 or max_prefixes < 1:
         raise ModelError(

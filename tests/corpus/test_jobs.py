@@ -80,7 +80,8 @@ def test_only_what_is_missing_is_done(corpus, unbroken, done):
 def test_another_job_is_refused_by_what_differs(corpus, done):
     for options, message in (
         ({"keep_text": False}, "keep_text was true, now it is false"),
-        ({"numbers": "bits"}, "numbers was .*xval.*, now it is .*bits"),
+        ({"numbers": "bits"}, "numbers was .*xval.*, now it is bits. Choose"),
+        ({"grammar": "data"}, 'grouping of grammar was ",", now it is null. Choose'),
         ({"shards": 3}, "shards was 7, now it is 3"),
     ):
         with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):

@@ -241,7 +241,7 @@ def test_what_speaks_against_it_names_those_that_hold_as_much():
 
 REMARKS = {
     "007 008 12": "leading zeros",
-    "say 3,14 or 2,71 kg": "2 times numbers look like one: 3,14",
+    "say 3,14 or 2,71 kg": "several numbers where one seems to be meant: 3,14",
     "12 345": "grouped by spaces",
     "-5 -6 7": "sign is a token of text",
     "5 1e999": "beyond float64",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+import tokenizers
 import trained
 
 import numtok
@@ -132,6 +133,38 @@ def test_a_reader_without_numtok(compact, tmp_path):
         values = np.array(words, np.uint32).view(np.float32).tolist()
         assert values == row["number_value"] == [scaled / 2 for scaled in row["number_scaled"]]
         assert values == [float(text.replace(",", "")) for text in row["number_text"]]
+
+
+@pytest.mark.parametrize("numbers", ["xval", "fone:4,2", "place:lsd", "digits:3", "p10", "subword"])
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5", "llama_legacy"])
+def test_a_text_is_rebuilt_as_format_md_says(kind, numbers):
+    """Rebuild every text with ``tokenizers`` alone, in the four steps of the page."""
+    stand_in = tokenizers.AddedToken("\ue000", normalized=False, special=False)
+    plain = tokenizers.Tokenizer.from_str(json.dumps(trained.config(kind)))
+    plain.add_tokens([stand_in])
+    texts = ["The mass is -1.5e3 kg, x=1,234.50!", " 7 ", "a  8\n9 10", "", "none", "Ω½ (5)6%"]
+    batch = make(numbers, kind).encode_batch(texts, keep_text=True, add_special_tokens=True)
+    told = json.loads(batch.schema.metadata[b"numtok"])
+    (before, after), tokens = map(len, told["frame"]), told["tokens"]
+    spaced = {tokens.get(f" {NUM}"), *runs(told.get("symbols", {}).get("spaced", []))}
+    for row, text in zip(batch.to_pylist(), texts, strict=True):
+        ids, kept, at = row["input_ids"], [], before
+        for first in row["number_index"] if numbers != "subword" else ():
+            kept += [*ids[at:first], plain.token_to_id(stand_in.content)]
+            several = ids.index(tokens["[/NUM]"], first) + 1 - first if "[/NUM]" in tokens else 1
+            at = first + (5 if numbers == "p10" else several)
+        kept += ids[at : len(ids) - after]
+        rebuilt, *parts = plain.decode(kept, skip_special_tokens=False).split(stand_in.content)
+        for first, number, part in zip(
+            row["number_index"], row["number_text"], parts, strict=False
+        ):
+            rebuilt += " " * (ids[first] in spaced) + number + part
+        assert (row["text"] or rebuilt) == text
+
+
+def runs(pairs):
+    """The ids of runs [first id, count]."""
+    return [first + k for first, count in pairs for k in range(count)]
 
 
 def test_place_values_stand_beside_their_digits():

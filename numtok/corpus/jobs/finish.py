@@ -191,6 +191,9 @@ class JobStatus:
 def job_status(output: str | Path) -> JobStatus:
     """Say how far the job in a folder is, as ``numtok status`` does. Nothing is changed.
 
+    Args:
+        output: the folder.
+
     Raises:
         JobError: if the folder holds no job.
 

@@ -50,6 +50,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 METADATA_KEY = b"numtok_job"
 # options that do not change a byte of a shard
 FREE = ("card", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
+OF_TOKENIZER = ("numbers", "grammar", "leading_space")  # what also changes its fingerprint
 
 
 class Shard(NamedTuple):
@@ -188,12 +189,9 @@ class Plan:
         """Yield what a call asks for that this plan does not make, for people."""
         requested = json.loads(json.dumps(request.planned))
         for name in sorted({*self.options, *requested} - {"card", "engine"}):
-            old, new = (
-                json.dumps(one.get(name), sort_keys=True) for one in (self.options, requested)
-            )
-            if old != new:
-                yield f"{name} was {old:.80}, now it is {new:.80}"
-        if request.tokenizer.fingerprint != self.tokenizer.before_fit:
+            yield from _changes(name, self.options.get(name), requested.get(name))
+        same = all(self.options[name] == requested[name] for name in OF_TOKENIZER)
+        if same and request.tokenizer.fingerprint != self.tokenizer.before_fit:
             yield "the tokenizer gives other ids"
         for package, installed in versions().items():
             if installed != self.versions.get(package):
@@ -203,6 +201,24 @@ class Plan:
             if paths:
                 more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
                 yield f"{min(paths)}{more} {what}"
+
+
+def _changes(name: str, old: Any, new: Any) -> Iterator[str]:
+    """Yield how an option differs, such as ``scale of xval was 1.0, now it is 0.5``."""
+    if name == "numbers":
+        old_specs, new_specs = (
+            ",".join(from_dict(one).spec() for one in each) for each in (old, new)
+        )
+        if old_specs != new_specs:
+            yield f"numbers was {old_specs}, now it is {new_specs}"
+        else:
+            for before, now in zip(old, new, strict=True):
+                yield from _changes(now["name"], before, now)
+    elif isinstance(old, dict) and isinstance(new, dict):
+        for field in sorted({*old, *new}):
+            yield from _changes(f"{field} of {name}", old.get(field), new.get(field))
+    elif old != new:
+        yield f"{name} was {json.dumps(old):.80}, now it is {json.dumps(new):.80}"
 
 
 def as_json(content: Any) -> Any:
