@@ -141,16 +141,15 @@ class _Text:
         self.read: dict[tuple[int, int], list[Reading]] = {}  # by the span of whole lines
 
     def readings(self, start: int, stop: int) -> list[Reading]:
-        """Return the numbers that lie within text[start:stop]."""
+        """Return the numbers that text[start:stop] has a part of: those of -\\boxed{5} and \\boxed{5}\\% too."""
         first = self.text.rfind("\n", 0, start) + 1
         last = self.text.find("\n", stop)
         lines = first, len(self.text) if last < 0 else last
         if lines not in self.read:
             self.read[lines] = list(iterate_readings(self.text, self.policy, *lines))
         read = self.read[lines]
-        begin = bisect.bisect_left(read, start, key=lambda one: one.start)
-        end = bisect.bisect_left(read, stop, begin, key=lambda one: one.start)
-        return [one for one in read[begin:end] if one.stop <= stop]
+        begin = bisect.bisect_right(read, start, key=lambda one: one.stop)
+        return read[begin : bisect.bisect_left(read, stop, begin, key=lambda one: one.start)]
 
     def quantities(self, start: int, stop: int, boxed: bool = False) -> Iterator[Answer | None]:
         """Yield the quantities of text[start:stop]."""
@@ -213,8 +212,8 @@ def _one_number(answers: list[Answer | None]) -> Answer | None:
 
 
 _GAP = r"(?:[\s$~]|\\[ ,;:!()\[\]]|\\q?quad(?![A-Za-z]))*+"
-_JOINT = re.compile(  # } and y =
-    rf"\}}{_GAP}(?:(?:,{_GAP})?(?:and|or|\\text(?:rm|bf|normal)?\s?\{{\s*(?:and|or|,)\s*\}})|,)"
+_JOINT = re.compile(  # }\% and y =
+    rf"\}}{_GAP}(?:\\?%{_GAP})?(?:(?:,{_GAP})?(?:and|or|\\text(?:rm|bf|normal)?\s?\{{\s*(?:and|or|,)\s*\}})|,)"
     rf"{_GAP}(?:[A-Za-z](?:_\w)?{_GAP}={_GAP})?"
 )
 
