@@ -35,8 +35,17 @@ _RUN_ON = re.compile(
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end)\|>|</s>|<eos>|\[INST\]"
 )
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
+_LINK = re.compile(  # what a link leads to
+    r"(?<=\])\((?:https?:|[#/])[^\s()]{1,500}\)|\b(?:https?://|www\.)[^\s<>\[\]{}|\"'`\u0080-\U0010ffff]+"
+)
+_PRECISION = re.compile(  # 3.14 (2 d.p.), 3.14 to 2 decimal places, to the nearest 0.01
+    r"(?:\b(?:to|with|in|at)\s|\()\d{1,2}\s?(?:decimals?\b(?:\s(?:places?|digits?|points?)\b)?"
+    r"|sig(?:nificant|\.)?\s?(?:fig(?:ure)?|digit)s?\b|(?:d\.?p|s\.?f)\b)"
+    r"|(?<=\bnearest\s)[$€£]?\d+(?:[.,/]\d+)*(?:st|nd|rd|th)?"
+)
 _CITATION = re.compile(  # 12 km [1], 12.[^1], 12【4†source】
-    r"(?<=[\w%.,;)\]\"”’*])[^\S\n]?\[\^?\d{1,3}\](?!\s*[({}$+*/^=\d-])|【\d+(?::\d+)?†[^】\n]{0,60}】"
+    r"(?:(?<=[\w%.,;)\]\"”’*`$}°€£])|(?<=[a-z]>))(?:<sup>|[^\S\n])?\[{1,2}\^?\d{1,3}\]{1,2}"
+    r"(?!\s*(?:[({}$+/^=\d-]|\*(?!\*)))|【\d+(?::\d+)?†[^】\n]{0,60}】"
 )
 _NO_CITATION = re.compile(  # the number of 5 + 7 is [12], of an interval, an entry of a list
     r"(?:^[^\n\d]*|\b(?:is|are|was|were|be|equals?|gives?|get|of|in|at|to|from|by|and|or|set|list|index|array))\Z",
@@ -95,7 +104,9 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     """
     chosen = policy_named(policy)
     start, stop = answer_span(text)
-    body = _CALCULATOR.sub(_blank, text[start:stop])
+    body = text[start:stop]
+    for no_answer in (_CALCULATOR, _LINK, _PRECISION):
+        body = no_answer.sub(_blank, body)
     body = _CITATION.sub(lambda match: _blank(match) if _is_citation(match) else match[0], body)
     if chosen.latex:
         body = _EMPHASIS.sub(lambda match: match[0].replace("_", "*"), body)

@@ -106,7 +106,7 @@ _TOKEN = re.compile(
     | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | [!<>] =+ | \+/-? | (?<![^\W_])(?i:{_MORE_OR_LESS})(?![^\W_]) )
     | (?P<formula> \\(?:begin|end)\s?\{{\w+\*?\}} | \\(?:[A-Za-z]+|.) | \d+ | [₀-₉]+ )
     | (?P<raised> \^\s?(?:\{{\s?[-\u2212]?\d+\s?\}} | [-\u2212]?\d+) | [⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+ )
-    | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*]) )
+    | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*}}]) )
     | (?P<word> [^\W\d_]+ (?: ['’.&]?[^\W\d_] | (?<=[^\W\d_]{{2}})-[^\W\d_]{{2}} | /[^\W\d_] )*+ )
     | (?P<comma> [,，、،;；] )
     | (?P<dots> \.\.+ | … )
@@ -328,10 +328,8 @@ class _Phrase:
             return False  # à, é
         after = self.text[stop : min(stop + 9, self.stop)]
         is_unit = self.has_number and not self.words and letter in _UNIT_LETTERS
-        if self.boxed:
+        if self.boxed or after.startswith(("$", "\\)", "\\]")):
             return not (is_unit and _UPRIGHT.search(self.text, max(self.start, start - 20), start))
-        if after.startswith(("$", "\\)", "\\]")):
-            return True
         if letter in "aAI" and (self.link == "comma" or not self.has_number or self.words):
             return not after[:1].isspace()
         return not (is_unit or (letter == "a" and re.match(r"\s+[^\W\d_]{2}", after)))
