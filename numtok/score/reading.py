@@ -199,7 +199,9 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
         rf"[{_FIRST}{_TEN}]{_DIGIT}{{0,2}}(?![{_DIGIT}{_REST}])(?P<separator>{typeset}){three}"
         rf"(?:(?P=separator){three})*+{_REST}*+(?!(?P=separator)[{_FIRST}{_TEN}])"
     )
-    ten = rf"\s*+(?:\\times|\\cdot|[×·⋅∙∗✕xX*])\s*+{_TEN}{_DIGIT}(?!{_REST})"
+    ten = (  # in "5 x10^3" the 10 is no numeral
+        rf"\s*+(?:\\times|\\cdot|[×·⋅∙∗✕xX*])\s*+(?:{_TEN}{_DIGIT}(?!{_REST})|(?<=[xX])10)"
+    )
     power = (
         r"(?:(?:\^\s*+|\*\*)(?:(?P<brace>\{\s*+)|(?P<bracket>\(\s*+))?+"
         rf"(?P<exponent>{sign}{integer})(?(brace)\s*+\}})(?(bracket)\s*+\))"
