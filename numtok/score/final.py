@@ -27,12 +27,15 @@ _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _NO_NUMERAL = re.compile(  # where no grammar has a numeral go on: a letter, 5-, ,5,
     r"[^\d.,'’_٫٬eEdD+\-\u2212]|\d[+\-\u2212]|[.,'’_٫٬]\d(?=[.,'’_٫٬])"
 )
-_THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
+_THOUGHT = re.compile(  # <|channel|>final is how gpt-oss begins its answer
+    r".*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL
+)
 _THINKS = re.compile(r"<think(?:ing)?>")
 _RUN_ON = re.compile(
     r"\n[^\S\n]*(?:\*\*|\#+\s*)?(?:Question|Q|Problem|Exercise|Human|User|Instruction)"
     r"\s*(?:\d+\s*)?(?:\*\*)?:"
-    r"|<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end)\|>|</s>|<eos>|\[INST\]"
+    r"|<\|(?:im_end|im_start|endoftext|eot_id|eom_id|end_of_text|end|return|user)\|>|</s>|<eos>|\[INST\]"
+    r"|<end_of_turn>|<｜end▁of▁sentence｜>"
 )
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
 _LINK = re.compile(  # what a link leads to
