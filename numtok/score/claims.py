@@ -44,9 +44,11 @@ _SUPERLATIVES = (
 _NO_QUANTITY = r"(?!\d|[.,]\d|\s*(?:%|per\s?cent|million|billion|thousand|hundred|[kK]\b|bn\b))"
 
 _COUNTED = (  # what a figure measures or counts
-    r"\s*(?:%|per\s?cent|°|million|billion|thousand)|[-\s]+(?:k?m|k?g|mm|cm|mg|lbs?|kW|kWh|MW|GW|[KMGT]B|Hz|people"
+    r"\s*(?:%|per\s?cent|°|million|billion|thousand)|[-\s]+(?:k?m|k?g|mm|cm|mg|lbs?|[kMGT]?Wh?|[KMGT]B|[kMG]?Hz|people"
     r"|employees|persons|units|copies|votes|dollars|euros|calories|kcal|points|miles|feet|metres|meters|tons|tonnes"
-    r"|hours|minutes|seconds|days|weeks|months|dB|m²)(?![^\W_])"
+    r"|hours|minutes|seconds|days|weeks|months|dB|m²|[mdc]?[lL]|mcg|[µμ]g|g|IU|[kM]?J|mmol|[km]?mol|[kMh]?Pa|psi"
+    r"|rpm|mph|km/h|BTU|mAh|hp|ft|oz|ppm|ppb|px|USD|EUR|GBP|yen|yuan|pounds|litres|liters|gallons|hectares|acres|square|sq"
+    r"|men|women|children)(?![^\W_])"
 )
 HYPHENS = dict.fromkeys((0x2010, 0x2011), "-")  # that models write in COVID-19 and 2019-2021
 # of each kind: (expression, flags)

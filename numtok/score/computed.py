@@ -72,7 +72,8 @@ def _alike(wanted: Quantity, a: Quantity, b: Quantity) -> bool:
 def _years_or_alike(wanted: Quantity, a: Quantity, b: Quantity) -> bool:
     if a.kind or b.kind:
         return a.kind == b.kind and not wanted.percent
-    return wanted.percent == a.percent == b.percent
+    percent = wanted.percent or (a.percent and wanted.answer.unit == "point")  # fell 6.7 points
+    return percent == a.percent == b.percent
 
 
 def _all_plain(_: Quantity, a: Quantity, b: Quantity) -> bool:

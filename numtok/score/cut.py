@@ -8,7 +8,9 @@ from numtok.score.final import answer_span
 from numtok.score.policy import Policy, policy_named
 
 _TAIL = 100  # characters at the end that tell whether a number or a formula goes on
-_END_TOKEN = re.compile(r"(?:<\|[^|<>]{1,30}\|>|</s>|<eos>|<end_of_turn>)\s*\Z")
+_END_TOKEN = re.compile(
+    r"(?:<\|[^|<>]{1,30}\|>|</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>)\s*\Z"
+)
 _GOES_ON = re.compile(
     r"(?:[,;:(\[{+×·÷≈<&^]|(?<!=)=|(?<!/)/|(?<![-\u2212])[-\u2212]|\s\$|\\"
     r"|\\[dtc]?frac\s*(?:\{[^{}]*\})?|\\(?:boxed|fbox|sqrt|text|mathrm|times|cdot|div|pm|approx|leq?|geq?)"

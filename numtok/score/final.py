@@ -27,16 +27,28 @@ _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _NO_NUMERAL = re.compile(  # where no grammar has a numeral go on: a letter, 5-, ,5,
     r"[^\d.,'’_٫٬eEdD+\-\u2212]|\d[+\-\u2212]|[.,'’_٫٬]\d(?=[.,'’_٫٬])"
 )
-_THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
+_THOUGHT = re.compile(  # <|channel|>final is how gpt-oss begins its answer
+    r".*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL
+)
 _THINKS = re.compile(r"<think(?:ing)?>")
 _RUN_ON = re.compile(
     r"\n[^\S\n]*(?:\*\*|\#+\s*)?(?:Question|Q|Problem|Exercise|Human|User|Instruction)"
     r"\s*(?:\d+\s*)?(?:\*\*)?:"
-    r"|<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end)\|>|</s>|<eos>|\[INST\]"
+    r"|<\|(?:im_end|im_start|endoftext|eot_id|eom_id|end_of_text|end|return|user)\|>|</s>|<eos>|\[INST\]"
+    r"|<end_of_turn>|<｜end▁of▁sentence｜>"
 )
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
+_LINK = re.compile(  # what a link leads to
+    r"(?<=\])\((?:https?:|[#/])[^\s()]{1,500}\)|\b(?:https?://|www\.)[^\s<>\[\]{}|\"'`\u0080-\U0010ffff]+"
+)
+_PRECISION = re.compile(  # 3.14 (2 d.p.), 3.14 to 2 decimal places, to the nearest 0.01
+    r"(?:\b(?:to|with|in|at)\s|\()\d{1,2}\s?(?:decimals?\b(?:\s(?:places?|digits?|points?)\b)?"
+    r"|sig(?:nificant|\.)?\s?(?:fig(?:ure)?|digit)s?\b|(?:d\.?p|s\.?f)\b)"
+    r"|(?<=\bnearest\s)[$€£]?\d+(?:[.,/]\d+)*(?:st|nd|rd|th)?"
+)
 _CITATION = re.compile(  # 12 km [1], 12.[^1], 12【4†source】
-    r"(?<=[\w%.,;)\]\"”’*])[^\S\n]?\[\^?\d{1,3}\](?!\s*[({}$+*/^=\d-])|【\d+(?::\d+)?†[^】\n]{0,60}】"
+    r"(?:(?<=[\w%.,;)\]\"”’*`$}°€£])|(?<=[a-z]>))(?:<sup>|[^\S\n])?\[{1,2}\^?\d{1,3}\]{1,2}"
+    r"(?!\s*(?:[({}$+/^=\d-]|\*(?!\*)))|【\d+(?::\d+)?†[^】\n]{0,60}】"
 )
 _NO_CITATION = re.compile(  # the number of 5 + 7 is [12], of an interval, an entry of a list
     r"(?:^[^\n\d]*|\b(?:is|are|was|were|be|equals?|gives?|get|of|in|at|to|from|by|and|or|set|list|index|array))\Z",
@@ -95,7 +107,9 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     """
     chosen = policy_named(policy)
     start, stop = answer_span(text)
-    body = _CALCULATOR.sub(_blank, text[start:stop])
+    body = text[start:stop]
+    for no_answer in (_CALCULATOR, _LINK, _PRECISION):
+        body = no_answer.sub(_blank, body)
     body = _CITATION.sub(lambda match: _blank(match) if _is_citation(match) else match[0], body)
     if chosen.latex:
         body = _EMPHASIS.sub(lambda match: match[0].replace("_", "*"), body)
@@ -141,16 +155,15 @@ class _Text:
         self.read: dict[tuple[int, int], list[Reading]] = {}  # by the span of whole lines
 
     def readings(self, start: int, stop: int) -> list[Reading]:
-        """Return the numbers that lie within text[start:stop]."""
+        """Return the numbers that text[start:stop] has a part of: those of -\\boxed{5} and \\boxed{5}\\% too."""
         first = self.text.rfind("\n", 0, start) + 1
         last = self.text.find("\n", stop)
         lines = first, len(self.text) if last < 0 else last
         if lines not in self.read:
             self.read[lines] = list(iterate_readings(self.text, self.policy, *lines))
         read = self.read[lines]
-        begin = bisect.bisect_left(read, start, key=lambda one: one.start)
-        end = bisect.bisect_left(read, stop, begin, key=lambda one: one.start)
-        return [one for one in read[begin:end] if one.stop <= stop]
+        begin = bisect.bisect_right(read, start, key=lambda one: one.stop)
+        return read[begin : bisect.bisect_left(read, stop, begin, key=lambda one: one.start)]
 
     def quantities(self, start: int, stop: int, boxed: bool = False) -> Iterator[Answer | None]:
         """Yield the quantities of text[start:stop]."""
@@ -213,8 +226,8 @@ def _one_number(answers: list[Answer | None]) -> Answer | None:
 
 
 _GAP = r"(?:[\s$~]|\\[ ,;:!()\[\]]|\\q?quad(?![A-Za-z]))*+"
-_JOINT = re.compile(  # } and y =
-    rf"\}}{_GAP}(?:(?:,{_GAP})?(?:and|or|\\text(?:rm|bf|normal)?\s?\{{\s*(?:and|or|,)\s*\}})|,)"
+_JOINT = re.compile(  # }\% and y =
+    rf"\}}{_GAP}(?:\\?%{_GAP})?(?:(?:,{_GAP})?(?:and|or|\\text(?:rm|bf|normal)?\s?\{{\s*(?:and|or|,)\s*\}})|,)"
     rf"{_GAP}(?:[A-Za-z](?:_\w)?{_GAP}={_GAP})?"
 )
 

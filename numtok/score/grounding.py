@@ -301,8 +301,10 @@ def _may_found(figure: Quantity, source: Quantity) -> bool:
 
 
 def _is_share(figure: Quantity) -> bool:
-    """Whether a figure may be a share of one: it is no whole number."""
-    return figure.size is not None and figure.size.denominator != 1
+    """Whether a figure may be a share of one: no whole number, no money, no measure."""
+    one = figure.answer
+    measures = one.currency or metric_unit(one.unit)
+    return figure.size is not None and figure.size.denominator != 1 and not measures
 
 
 def _how(

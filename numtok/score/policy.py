@@ -50,7 +50,7 @@ class Policy:
         latex: read ``\\times 10^{5}``, ``10^{5}``, ``10,\\!000``, ``10{,}000`` and ``\\frac``
             (where the comma is the decimal mark, ``2{,}5`` is 2.5); what is raised or lowered, as in
             ``x_{2}``, is no number.
-        signs: read ``- 5``, ``-$5``, ``= –5``, ``minus 5`` and ``negative 5`` as -5.
+        signs: read ``- 5``, ``-$5``, ``= –5``, ``minus 5``, ``negative 5`` and 负5 as -5.
         units, currency: ``match``: another unit or currency than the target's is another answer.
 
     Raises:

@@ -78,7 +78,7 @@ _OPERATORS = _DASHES | _RELATIONS | frozenset("+*/·⋅∙∗∕")
 _PLAIN = frozenset("~|")  # of the mathematical symbols
 
 _SETTING = (  # commands that say how to set type
-    r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|text(?:rm|bf|it|sf|tt|up|sc|normal)?"
+    r"\\(?:left|right|[bB]igg?[lr]?|[lL]arge|LARGE|[hH]uge|small|displaystyle|textstyle|text(?:rm|bf|it|sf|tt|up|sc|normal)?"
     r"|math(?:rm|bf|it|sf|tt|normal)|boldsymbol|bf|rm|it|mbox|hbox|boxed|fbox|underline|emph|q?quad|circ|degree|celsius|dollar|euro"
     r"|pounds?|percent)(?![A-Za-z])|\\(?:begin|end)\s?\{(?:align(?:ed|at)?|equation|gather(?:ed)?|split"
     r"|center|displaymath|math)\*?\}|\\[ ,;:!>$%&\#()\[\]]"
@@ -87,6 +87,7 @@ _BRACKET = re.compile(r"\\left|[(\[{|]")
 _HALF = re.compile(r"\s+(?:a|one|two|three)[\s-]+(?:half|halves|thirds?|quarters?|fourths?)\b")
 _UNIT_GOES_ON = re.compile(r"[^\W\d_²³}][·⋅*/](?:[^\W\d_]|\(|\\[a-z])|}/\\[a-z]")
 _NUMBER = re.compile(r"\s+[$€£]?\d")
+_SIDE = re.compile(r"[\s-]\d{1,3}(?!\d)")  # of a rectangle; no year
 _POWER = re.compile(r"\s+the\s+(?:power\b|second\b|third\b|\w+th\b|\d)")
 _UPRIGHT = re.compile(
     r"(?:\\(?:text|mathrm|rm)\s?\{?[\s~]*|°\s?|\\circ\s?\}?[\s~]*(?:\\text\{\s?)?)\Z"
@@ -106,7 +107,7 @@ _TOKEN = re.compile(
     | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | [!<>] =+ | \+/-? | (?<![^\W_])(?i:{_MORE_OR_LESS})(?![^\W_]) )
     | (?P<formula> \\(?:begin|end)\s?\{{\w+\*?\}} | \\(?:[A-Za-z]+|.) | \d+ | [₀-₉]+ )
     | (?P<raised> \^\s?(?:\{{\s?[-\u2212]?\d+\s?\}} | [-\u2212]?\d+) | [⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+ )
-    | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*]) )
+    | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*}}]) )
     | (?P<word> [^\W\d_]+ (?: ['’.&]?[^\W\d_] | (?<=[^\W\d_]{{2}})-[^\W\d_]{{2}} | /[^\W\d_] )*+ )
     | (?P<comma> [,，、،;；] )
     | (?P<dots> \.\.+ | … )
@@ -285,9 +286,11 @@ class _Phrase:
             self._plain_word(word)
 
     def _is_part(self, word: str, stop: int) -> bool:
-        """Whether "of", "in", "by" or "à" joins two numbers: 25% of 80, 1 in 6, 3 out of 4, 3 à 4."""
+        """Whether "of", "in", "by" or "à" joins two numbers: 25% of 80, 1 in 6, 5 by 6, 3 à 4."""
         if self.link == "word":
             return word in ("of", "by")
+        if word == "by" and self.has_number and not self.words:
+            return _SIDE.match(self.text, stop, self.stop) is not None
         if not isinstance(self.open, Answer) or self.words:
             return False
         if word == "à":
@@ -328,10 +331,8 @@ class _Phrase:
             return False  # à, é
         after = self.text[stop : min(stop + 9, self.stop)]
         is_unit = self.has_number and not self.words and letter in _UNIT_LETTERS
-        if self.boxed:
+        if self.boxed or after.startswith(("$", "\\)", "\\]")):
             return not (is_unit and _UPRIGHT.search(self.text, max(self.start, start - 20), start))
-        if after.startswith(("$", "\\)", "\\]")):
-            return True
         if letter in "aAI" and (self.link == "comma" or not self.has_number or self.words):
             return not after[:1].isspace()
         return not (is_unit or (letter == "a" and re.match(r"\s+[^\W\d_]{2}", after)))
@@ -373,6 +374,9 @@ class _Phrase:
 
     def _equals(self, start: int, stop: int, token: str) -> None:
         """Drop what stands on the left of an equation, if there is something on the right."""
+        if token == "\\sim" and isinstance(self.open, Answer) and not self.words:  # 5\sim6, a range
+            self.link = "operator"
+            return
         if self.has_number:
             self.left = self.open
         elif self.open is _Open.FORMULA:

@@ -57,7 +57,7 @@ _SCALES |= {  # of the other languages that answers are looked for in
 _HAN_SCALES = {"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
 _HAN_SCALES |= {"백": 2, "천": 3, "만": 4, "억": 8, "조": 12}
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
-_SHORT_SCALES |= {"mn": 6, "Mn": 6, "MM": 6, "tn": 12, "Cr": 7, "cr": 7}
+_SHORT_SCALES |= {"mn": 6, "Mn": 6, "MM": 6, "mm": 6, "tn": 12, "Cr": 7, "cr": 7}
 _SHORT_SCALES |= {"mi": 6, "bi": 9, "tri": 12, "Md": 9, "Mds": 9}  # R$ 5 bi, 5 Mds €
 _ANY_SCALE = re.compile("|".join(sorted(_SCALES, key=len, reverse=True)))
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
@@ -66,6 +66,13 @@ _PERCENT = (
     r"\\?%|[％٪]|(?i:per\s?cent(?:age)?|pct|prozent|pour\scent|por\s(?:ciento|cento)|per\s?cento"
     r"|процент(?:а|ов)?)\b"
 )
+# formatting between a minus and its number, and between a number and its per cent or scale: -**5**,
+# $-\mathbf{5}$, \boxed{5}\%, **$5.2** million
+_OPENING = (
+    r"(?:(?<!\s)(?:\*++|`|\$(?=\\)|\\\())?+"
+    r"(?:\{|~|\\[,;:!\ ]|\\(?:text[a-z]*|math[a-z]+|boldsymbol|boxed|fbox)\s?\{\s?)*+"
+)
+_CLOSING = r"(?:[*_`}$]|\\[,)])*+"
 _CURRENCY = (
     r"(?:US|AU?|CA?|NZ|HK|SG?|R)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)(?=[\ ]|\d)"
 )
@@ -192,7 +199,9 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
         rf"[{_FIRST}{_TEN}]{_DIGIT}{{0,2}}(?![{_DIGIT}{_REST}])(?P<separator>{typeset}){three}"
         rf"(?:(?P=separator){three})*+{_REST}*+(?!(?P=separator)[{_FIRST}{_TEN}])"
     )
-    ten = rf"\s*+(?:\\times|\\cdot|[×·⋅∙∗✕xX*])\s*+{_TEN}{_DIGIT}(?!{_REST})"
+    ten = (  # in "5 x10^3" the 10 is no numeral
+        rf"\s*+(?:\\times|\\cdot|[×·⋅∙∗✕xX*])\s*+(?:{_TEN}{_DIGIT}(?!{_REST})|(?<=[xX])10)"
+    )
     power = (
         r"(?:(?:\^\s*+|\*\*)(?:(?P<brace>\{\s*+)|(?P<bracket>\(\s*+))?+"
         rf"(?P<exponent>{sign}{integer})(?(brace)\s*+\}})(?(bracket)\s*+\))"
@@ -200,7 +209,10 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     )
     power = power if policy.latex else never
     not_raised = rf"(?<![_^{_SIGNED}])(?<![_^]\{{)" if policy.latex else f"(?<!{_SIGNED})"
-    minus = r"[-\u2212\uff0d]\s*+|[\u2010\u2011](?=\S)|\u2013[^\S\n]?|\b(?i:minus|negative)[\s}]++"
+    minus = (
+        r"[-\u2212\ufe63\uff0d]\s*+|[\u2010\u2011](?=\S)|\u2013[^\S\n]?|\b(?i:minus|negative)[\s}]++"
+        r"|(?<![胜勝])[负負]"
+    )
     minus = minus if policy.signs else never
     frac = r"\\[dtc]?frac" if policy.fractions and policy.latex else never
     begins = rf"[{_FIRST}{_TEN}{_POINT}]|{frac}|\d*+[{_FRACTIONS}]"
@@ -210,15 +222,16 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     kilo = r"[kK]\b|[^\S\n]?(?:bn\b|[kKM](?=[€£])|Mds?(?=\s?€))" if policy.scales else never
     return re.compile(
         rf"""
-        (?: (?P<minus> {minus} ) (?= (?: (?:{_CURRENCY}) \s*+ )?+ (?: {begins} ) ) )?+
+        (?: (?P<minus> {minus} ) (?P<opening> {_OPENING} ) (?= (?: (?:{_CURRENCY}) \s*+ )?+ (?: {begins} ) ) )?+
         (?P<currency> (?<![^\W\d_]) (?: {_CURRENCY} ) \s*+ )?+
         {not_raised} {sign}
         (?: {fractions}
           | (?P<base> (?P<before_comma> {grouped} | {numeral} ) {decimal_comma} ) (?: (?P<ten> {ten} )?+ {power} )?+ )
-        (?: (?:\s|\\[ ,;]|~|\\text\{{)*+(?P<percent>{_PERCENT} )
+        (?: (?P<closing> {_CLOSING} )
+            (?: (?:\s|\\[ ,;]|~|\\text\{{)*+(?P<percent>{_PERCENT} )
+              | (?: [^\S\n]|-|\\[ ]|~ )?+ (?: \\text\{{\s*+ )?+ (?P<scale>{scale}(?:\s{scale})*+)\b )
           | (?(currency)[^\S\n]?(?P<short>{short})\b | (?P<kilo>{kilo}) )
           | (?P<han>{han})
-          | (?: [^\S\n]|-|\\[ ]|~ )?+ (?: \\text\{{\s*+ )?+ (?P<scale>{scale}(?:\s{scale})*+)\b
         )?+
         (?P<behind> \s?[€£] )?+
         """,
@@ -253,15 +266,16 @@ def _reading(
         place = start + offset, stop + offset
         return Reading(*place, Answer(numeral.value, numeral.text, *place, unit=_unit(text, stop)))
     if minus is not None and not _is_sign(text, start, minus, follows):
-        start, minus = match.end("minus"), None
+        start, minus = match.end("opening"), None
     currency = match["currency"] or ""
-    if currency.strip() == "$" and _is_math(text, match.end("currency"), stop):
+    is_closed = "$" in (match["closing"] or "")
+    if currency.strip() == "$" and (is_closed or _is_math(text, match.end("currency"), stop)):
         start = match.end("currency") if minus is None else start
         currency = ""
     value = _value(match, parts)
     if value is None or (match["short"] and not currency):  # the M of $5M$ is a variable
         return Reading(start + offset, stop + offset, None)
-    first = max(match.start(), match.end("minus"), match.end("currency"))
+    first = max(match.start(), match.end("opening"), match.end("currency"))
     negative = any(part.text[0] in "-\u2212" for part in parts if part.start == first)
     if negative or minus is not None:
         value = -value if isinstance(value, Fraction) else value.copy_negate()
@@ -288,8 +302,11 @@ def _is_sign(text: str, at: int, minus: str, follows: bool) -> bool:
     before = text[max(0, at - 40) : at]
     if minus == f"{_DASH} " and not before.rstrip().endswith(("=", "≈")):
         return False
-    if len(minus) == 1 and minus != _DASH:  # it touches a currency or a fraction
-        return not re.search(r"[\w)\]}%.+\-\u2212\uff0d]\Z", before)
+    if minus in "负負":
+        return True
+    if len(minus) == 1 and minus != _DASH:  # it touches formatting, a currency or a fraction
+        operation = r"(?:[\w)\]}%.+\-\u2212\ufe63\uff0d][*`]*|[\d)\]}%]\s)\Z"
+        return not re.search(operation, before)
     before = before.rstrip(_MARKUP)
     if not before.strip():
         return at <= 40 and (minus[0] not in _BULLETS or not (follows or text[:at].strip()))
@@ -303,11 +320,11 @@ def _is_math(text: str, start: int, stop: int) -> bool:
     currency.
     """
     end = text.find("\n", stop, stop + 200)
-    closing = _CLOSING.search(text, stop, end if end >= 0 else stop + 200)
+    closing = _DOLLAR.search(text, stop, end if end >= 0 else stop + 200)
     return closing is not None and not re.match(r"\s?[-+]?\.?\d", text[closing.end() :][:5])
 
 
-_CLOSING = re.compile(r"(?<!\\)\$")
+_DOLLAR = re.compile(r"(?<!\\)\$")
 
 
 def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | None:

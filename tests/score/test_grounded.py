@@ -70,6 +70,13 @@ def read(case):
         ("Rs 1,234.5 crore", "(Rs. in crore) 1,234.5", "scale"),
         ("5 M€", "5 million euros", "exact"),
         ("-5 °C", "\u20115 °C", "exact"),
+        ("**$5.2** million", "5,200,000 dollars", "exact"),
+        ("14.2 × 10⁹ cells", "14.2 x10^9 cells", "exact"),
+        ("0.52 g", "52% of it", ""),  # a measure is no share
+        ("$0.52", "52% of it", ""),
+        ("52%", "0.52 g", ""),
+        ("52%", "a share of 0.52", "percent"),
+        ("in 1500 mL", "in 1500 mL", "exact"),  # no year
         ("5,000 m^2", "5 km^2", ""),
         ("12,000 dogs", "12 dogs, 5,000 cats", ""),  # the source states no thousands
         ("12 dogs", "12,000 dogs, 5,000 cats", ""),
@@ -86,6 +93,18 @@ def read(case):
 def test_scales_and_halves(answer, source, how):
     figures = grounded(answer, source, compute=False)
     assert " ".join(dict.fromkeys(figure.how for figure in figures)) == how
+
+
+@pytest.mark.parametrize(
+    ("answer", "source", "how"),
+    [
+        ("fell 6.7 points", "from 64.9% to 58.2%", "difference"),
+        ("fell 6.7 points", "from 64.9 to 58.2", "difference"),
+        ("fell 6.7 dollars", "from 64.9% to 58.2%", ""),
+    ],
+)
+def test_points_are_the_difference_of_two_percentages(answer, source, how):
+    assert [figure.how for figure in grounded(answer, source)] == [how]
 
 
 @pytest.mark.parametrize("topic", sorted({case["topic"] for case in CASES} - {WRONG}))
