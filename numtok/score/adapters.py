@@ -69,13 +69,13 @@ def as_digits(text: str | None, policy: Policy | str = "default") -> str:
     """Return a text's final number in plain digits, or as a fraction; ``[invalid]`` if there is
     none, or no text.
     """
-    found = final_number(text, policy) if isinstance(text, str) else None
-    if found is None:
+    number = final_number(text, policy) if isinstance(text, str) else None
+    if number is None:
         return INVALID
-    if isinstance(found.value, Fraction):
-        return str(found.value)
-    few = -20 <= found.value.adjusted() <= 20
-    return f"{found.value:f}" if few else str(found.value)
+    if isinstance(number.value, Fraction):
+        return str(number.value)
+    few = -20 <= number.value.adjusted() <= 20
+    return f"{number.value:f}" if few else str(number.value)
 
 
 def inspect_scorer(
@@ -171,8 +171,8 @@ def grounded_reward(
 
     def share(completion: Any, texts: Any) -> float:
         of_one = [text_of(completion)], [texts], tolerance, chosen, kinds
-        made = grounded_report(*of_one, compute=compute)
-        return made.share if made.figures else without_figures
+        report = grounded_report(*of_one, compute=compute)
+        return report.share if report.figures else without_figures
 
     def numtok_grounded_reward(completions: Sequence[Any], **columns: Any) -> list[float]:
         return [share(*pair) for pair in zip(completions, columns[sources], strict=True)]

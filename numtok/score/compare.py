@@ -53,11 +53,14 @@ def equal(
         True
     """
     chosen = policy_named(policy)
-    found, wanted = answer_of(prediction, chosen), answer_of(target, policy_named(target_policy))
-    if found is None or wanted is None or not is_same_kind(found, wanted, chosen):
+    predicted, wanted = (
+        answer_of(prediction, chosen),
+        answer_of(target, policy_named(target_policy)),
+    )
+    if predicted is None or wanted is None or not is_same_kind(predicted, wanted, chosen):
         return False
     relative, fixed = _tolerance(tolerance), _tolerance(absolute)
-    pairs = value_pairs(found, wanted, chosen)
+    pairs = value_pairs(predicted, wanted, chosen)
     return any(_close(one, other, relative, fixed) for one, other in pairs)
 
 
@@ -169,8 +172,8 @@ def _close(one: Exact, other: Exact, relative: Fraction, fixed: Fraction) -> boo
         return False
     if isinstance(one, Decimal) and isinstance(other, Decimal):  # near 1, for short fractions
         one, other = one.scaleb(-powers[1], _EXACT), other.scaleb(-powers[1], _EXACT)
-    found, wanted = _exactly(one), _exactly(other)
-    return abs(found - wanted) <= relative * abs(wanted)
+    left, right = _exactly(one), _exactly(other)
+    return abs(left - right) <= relative * abs(right)
 
 
 def _exactly(value: Exact | int) -> Fraction:
@@ -187,13 +190,15 @@ def rounded(value: Exact) -> Decimal:
     return ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
-def _tolerance(given: float | str | Decimal) -> Fraction:
+def _tolerance(tolerance: float | str | Decimal) -> Fraction:
     try:
-        value = Fraction(str(given))
+        value = Fraction(str(tolerance))
     except (ValueError, ZeroDivisionError):
         value = Fraction(-1)
     if value < 0:
-        raise NumtokError(f"a tolerance is a number from 0 on, such as 0.01 for 1%, not {given!r}")
+        raise NumtokError(
+            f"a tolerance is a number from 0 on, such as 0.01 for 1%, not {tolerance!r}"
+        )
     return value
 
 

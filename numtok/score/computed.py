@@ -128,8 +128,8 @@ def computed_from(wanted: Sequence[Wanted], operands: Sequence[Operand]) -> Foun
         operands: figures of the sources, in order of size.
     """
     ranked = (one for figure in wanted if figure.size for one in _candidates(figure, operands))
-    _, found = min(ranked, key=lambda one: one[0], default=((), ((), "")))
-    return found
+    _, nearest = min(ranked, key=lambda one: one[0], default=((), ((), "")))
+    return nearest
 
 
 def _candidates(wanted: Wanted, operands: Sequence[Operand]) -> Iterator[Ranked]:

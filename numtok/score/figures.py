@@ -255,8 +255,8 @@ def stated_scales(text: str) -> tuple[int, ...]:
         >>> stated_scales("Revenue (in thousands)")
         (3,)
     """
-    found = (match["word"] or match["short"] for match in _STATED_SCALE.finditer(text))
-    return tuple(sorted({_SCALE_POWERS[one.lstrip("'\u2019x× ")[0].lower()] for one in found}))
+    words = (match["word"] or match["short"] for match in _STATED_SCALE.finditer(text))
+    return tuple(sorted({_SCALE_POWERS[one.lstrip("'\u2019x× ")[0].lower()] for one in words}))
 
 
 _CHANGE = re.compile(

@@ -106,12 +106,12 @@ def grounded(
         25% exact ['25%']
         17 nowhere []
     """
-    known = Sources(sources, policy if source_policy is None else source_policy)
-    figures = known.check(answer, tolerance, policy, ignore, compute=compute)
-    if known.left_out and compute and any(one.ungrounded for one in figures):
+    read_sources = Sources(sources, policy if source_policy is None else source_policy)
+    figures = read_sources.check(answer, tolerance, policy, ignore, compute=compute)
+    if read_sources.left_out and compute and any(one.ungrounded for one in figures):
         warnings.warn(
             f"of the figures of the sources the first {MOST_OPERANDS} different ones were tried as"
-            f" operands of sums, quotients and the like, and {known.left_out:,} were not",
+            f" operands of sums, quotients and the like, and {read_sources.left_out:,} were not",
             stacklevel=2,
         )
     return figures
@@ -180,18 +180,18 @@ class Sources:
             raise NumtokError(f"the answer is {type(answer).__name__}, not a text")
         chosen, ignored, allowed = policy_named(policy), check_kinds(ignore), _tolerance(tolerance)
         own_scales = stated_scales(answer)
-        figures, known = [], dict[Any, Found]()
+        figures, direct = [], dict[Any, Found]()
         for quantity in read_figures(answer, chosen):
             one = quantity.answer
             kind = quantity.kind if quantity.kind in ignored else ""
             bounds = None if quantity.size is None else interval(answer, quantity, allowed)
             alike = quantity.without_place(), bounds  # tables repeat their figures
-            if alike not in known:
-                known[alike] = self._direct(quantity, bounds, chosen, own_scales)
-            found, how = known[alike]
-            if not (found or quantity.kind) and compute and quantity.size is not None:
-                found, how = self._computed(answer, quantity, allowed)
-            figures.append(Figure(one.text, one.start, one.stop, one.value, found, how, kind))
+            if alike not in direct:
+                direct[alike] = self._direct(quantity, bounds, chosen, own_scales)
+            places, how = direct[alike]
+            if not (places or quantity.kind) and compute and quantity.size is not None:
+                places, how = self._computed(answer, quantity, allowed)
+            figures.append(Figure(one.text, one.start, one.stop, one.value, places, how, kind))
         return figures
 
     def _direct(
@@ -335,15 +335,15 @@ def _base_unit(unit: str) -> str:
     return (metric_unit(unit) or (unit, 0))[0]
 
 
-def _tolerance(given: str | float | Decimal) -> str | Fraction:
-    if given in ("rounding", "exact"):
-        return str(given)
+def _tolerance(tolerance: str | float | Decimal) -> str | Fraction:
+    if tolerance in ("rounding", "exact"):
+        return str(tolerance)
     try:
-        value = Fraction(str(given))
+        value = Fraction(str(tolerance))
     except (ValueError, ZeroDivisionError):
         value = Fraction(-1)
     if not 0 <= value < 1:
         raise NumtokError(
-            f"tolerance={given!r} is neither 'rounding', 'exact' nor a number below 1, such as 0.01"
+            f"tolerance={tolerance!r} is neither 'rounding', 'exact' nor a number below 1, such as 0.01"
         )
     return value

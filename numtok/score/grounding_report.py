@@ -139,11 +139,11 @@ def grounded_report(
         >>> made.figures, made.ungrounded, made.share
         (2, 1, 0.5)
     """
-    made, kinds = GroundedReport(), tuple(ignore)
+    report, kinds = GroundedReport(), tuple(ignore)
     read_as = policy if source_policy is None else source_policy
     for answer, texts in paired(answers, sources, "there must be sources for each answer"):
         text = "" if answer is None else answer
-        known = Sources(texts, read_as)
-        made.add(text, known.check(text, tolerance, policy, kinds, compute=compute))
-        made.capped += compute and known.left_out > 0
-    return made
+        read_sources = Sources(texts, read_as)
+        report.add(text, read_sources.check(text, tolerance, policy, kinds, compute=compute))
+        report.capped += compute and read_sources.left_out > 0
+    return report

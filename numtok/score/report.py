@@ -113,7 +113,7 @@ class Report:
             rows += self._error_rows()
         if self.without_target:
             rows.append(("no target", f"{self.without_target:>8,}"))
-        lines = [f"{name:<23}{told}" for name, told in rows]
+        lines = [f"{name:<23}{content}" for name, content in rows]
         lines += [f"  answer {at + 1}: no number in {end!r}" for at, end in self.examples]
         lines += [f"  answer {at + 1}: looks cut, {end!r}" for at, end in self.cut_examples]
         lines += [f"  target {at + 1}: no number in {one!r}" for at, one in self.target_examples]
@@ -158,41 +158,41 @@ def report(
         (2, 1, 1)
     """
     answers_as, targets_as = policy_named(policy), policy_named(target_policy)
-    made, digits, compared = Report(), list[float](), list[tuple[Decimal, Decimal]]()
+    result, digits, compared = Report(), list[float](), list[tuple[Decimal, Decimal]]()
     pairs = paired(predictions, targets, "there must be a target for each prediction")
     for index, (prediction, target) in enumerate(pairs):
         wanted = answer_of(target, targets_as)
         if wanted is None:
-            made.without_target += 1
-            _note(made.target_examples, index, target)
+            result.without_target += 1
+            _note(result.target_examples, index, target)
             continue
-        made.total += 1
+        result.total += 1
         is_cut = isinstance(prediction, str) and looks_cut(prediction, answers_as)
-        made.looks_cut += is_cut
+        result.looks_cut += is_cut
         answer = answer_of(prediction, answers_as)
         if answer is None:
-            made.unparseable += 1
-            _note(made.examples, index, prediction)
+            result.unparseable += 1
+            _note(result.examples, index, prediction)
             continue
         if is_cut:
-            _note(made.cut_examples, index, prediction)
+            _note(result.cut_examples, index, prediction)
         readings = value_pairs(answer, wanted, answers_as)
         values = max(readings, key=lambda pair: leading_digits_right(*pair))
         exact = equal(answer, wanted, 0, answers_as)
-        made.exact += exact
-        made.within_1_percent += equal(answer, wanted, "0.01", answers_as)
-        made.within_10_percent += equal(answer, wanted, "0.1", answers_as)
-        made.same_magnitude += exact or magnitude(values[0]) == magnitude(values[1])
+        result.exact += exact
+        result.within_1_percent += equal(answer, wanted, "0.01", answers_as)
+        result.within_10_percent += equal(answer, wanted, "0.1", answers_as)
+        result.same_magnitude += exact or magnitude(values[0]) == magnitude(values[1])
         digits.append(MOST_RIGHT if exact else min(MOST_RIGHT, leading_digits_right(*values)))
         if is_same_kind(answer, wanted, answers_as):
             compared.append((rounded(values[0]), rounded(values[1])))
-        if not exact and len(made.mistakes) < EXAMPLES:
-            made.mistakes.append((index, answer.text[:_LONGEST], wanted.text[:_LONGEST]))
-    made.digits_right = statistics.fmean(digits) if digits else 0.0
-    made.compared = len(compared)
+        if not exact and len(result.mistakes) < EXAMPLES:
+            result.mistakes.append((index, answer.text[:_LONGEST], wanted.text[:_LONGEST]))
+    result.digits_right = statistics.fmean(digits) if digits else 0.0
+    result.compared = len(compared)
     errors = _errors(compared)
-    made.mean_absolute_error, made.median_relative_error, made.r_squared = errors
-    return made
+    result.mean_absolute_error, result.median_relative_error, result.r_squared = errors
+    return result
 
 
 def paired(one: Iterable[Any], other: Iterable[Any], otherwise: str) -> Iterator[tuple[Any, Any]]:
@@ -203,10 +203,10 @@ def paired(one: Iterable[Any], other: Iterable[Any], otherwise: str) -> Iterator
         raise NumtokError(f"{otherwise}: {error}") from error
 
 
-def _note(examples: list[tuple[int, str]], index: int, given: Value) -> None:
+def _note(examples: list[tuple[int, str]], index: int, value: Value) -> None:
     """Keep the end of an example, while there are few."""
     if len(examples) < EXAMPLES:
-        examples.append((index, "" if given is None else str(given)[-_LONGEST:]))
+        examples.append((index, "" if value is None else str(value)[-_LONGEST:]))
 
 
 def _errors(pairs: list[tuple[Decimal, Decimal]]) -> tuple[float, float, float]:
