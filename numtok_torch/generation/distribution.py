@@ -29,7 +29,8 @@ from torch import Tensor
 
 from numtok import NumberFormat
 from numtok.number_format.number_end import NumberEnds
-from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
+from numtok.number_format.number_format import as_bytes, from_bytes
+from numtok.number_format.token_trie import Ints, TokenTrie, token_bytes_of
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.run import evaluating
 
@@ -91,8 +92,8 @@ class NumberDistribution:
 
 
 class Prefix(NamedTuple):
-    """The beginning of a number: its tokens, their text, and the state of :class:`NumberEnds` after
-    it.
+    """The beginning of a number: its tokens, their bytes (:func:`as_bytes`), and the state of
+    :class:`NumberEnds` after it.
     """
 
     ids: tuple[int, ...]
@@ -158,7 +159,7 @@ def number_distribution(
     walk.go_on(mass, batch_size, max_prefixes)
     found: dict[Decimal, float] = defaultdict(float)
     for text, probability in walk.found.items():
-        found[format.value(text.removeprefix(" "))] += probability
+        found[format.value(from_bytes(text.removeprefix(" ")))] += probability
     best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
     values, probabilities = zip(*best, strict=True) if best else ((), ())
     return NumberDistribution(values, probabilities, walk.outside, walk.unwalked)
@@ -170,7 +171,7 @@ class Outcomes(NamedTuple):
     # int64[n] each: tokens that end a number, and the place in ``ends`` of what they end
     ended: Ints
     end: Ints
-    # (text of a token up to the end, how many characters stand behind the number there)
+    # (bytes of a token up to the end, how many of the beginning's stand behind the number there)
     ends: list[tuple[str, int]]
     onward: Ints  # int64[m]: tokens that lead to a longer beginning
     longer: list[tuple[str, int]]  # the text of each of these, and the state after it
@@ -271,7 +272,7 @@ class CausalModel:
                 f" {type(model).__name__}; of a NumberModel, draw samples with generate"
             )
         self._model = model
-        self._trie = TokenTrie(token_texts_of(tokenizer), known, outside=True)
+        self._trie = TokenTrie(token_bytes_of(tokenizer), known, outside=True)
         ids = tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
         if not ids:
             raise ModelError("the prompt has no tokens; give it some text")
@@ -346,15 +347,16 @@ def tokens_of_function(
     known: str,
     prefixes: Sequence[Prefix],
 ) -> list[tuple[TokenTrie, Floats]]:
-    """Return the next tokens as a function gives them; ``known`` are the characters of numbers."""
+    """Return the next tokens as a function gives them; ``known`` are the bytes of numbers."""
     found = []
     for prefix in prefixes:
-        answer = top_logprobs(prompt + prefix.text)
+        answer = top_logprobs(prompt + from_bytes(prefix.text))
         shares = np.exp(np.array(list(answer.values()), np.float64))
         if not np.isfinite(shares).all() or shares.sum() > 1 + 1e-3:
             raise ModelError(
                 f"the function's log probabilities after {prefix.text!r} sum to"
                 f" {shares.sum():.3g}; give natural logarithms of probabilities"
             )
-        found.append((TokenTrie(enumerate(answer), known, outside=True), shares))
+        texts = enumerate(map(as_bytes, answer))
+        found.append((TokenTrie(texts, known, outside=True), shares))
     return found
