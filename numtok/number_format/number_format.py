@@ -197,7 +197,8 @@ class NumberFormat:
         return to_lark(self.automaton, self.alphabet)
 
     def json_schema(self, string: bool = False) -> dict[str, Any]:
-        """Return the JSON schema of the values, or of the texts.
+        """Return the JSON schema of the values, or of the texts. That of the values says nothing of
+        ``max_digits`` between the bounds, nor that scientific notation ends.
 
         >>> NumberFormat(0, 1, decimals=2).json_schema()
         {'type': 'number', 'minimum': 0, 'maximum': 1, 'multipleOf': 0.01}
@@ -213,6 +214,10 @@ class NumberFormat:
         if self.texts is not None:
             return {"enum": [_json_number(one) for one in sorted(set(map(self.value, self.texts)))]}
         low, high = self._bounds()
+        if not self.exponent:  # an open side ends where the digits do
+            most = Decimal("9" * self._digits)
+            low = most.copy_negate() if low is None else low
+            high = most if high is None else high
         step = None if self.exponent else Decimal(1).scaleb(-self._decimals)
         step = step if self.step is None else Decimal(self.step)
         limits = {"minimum": low, "maximum": high, "multipleOf": step}
