@@ -235,4 +235,4 @@ def command_of(
         special.get(c, c) if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode())
         for c in f"{text}\n"
     )
-    return f"printf {shlex.quote(octal)} | {shlex.join(['numtok', 'inspect', '-', *words])}"
+    return f"printf -- {shlex.quote(octal)} | {shlex.join(['numtok', 'inspect', '-', *words])}"

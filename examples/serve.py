@@ -155,15 +155,17 @@ class Server:
     async def pieces(self, request: Any, texts: Any, changed: Any, stops: Any) -> Pieces:
         """(index, piece, why it ended or None) of each text, cut at its stops, until all ended."""
         until, open_ = time.monotonic() + self.limits.timeout, set(range(len(texts)))
-        given, held = [0] * len(texts), [""] * len(texts)
+        given, held, look = [0] * len(texts), [""] * len(texts), 0.0
         try:
             while open_:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), LOOK)
-                if not changed.is_set() and await request.is_disconnected():
-                    return
                 changed.clear()
-                if time.monotonic() > until:
+                if (now := time.monotonic()) > look:
+                    if await request.is_disconnected():
+                        return
+                    look = now + LOOK
+                if now > until:
                     raise Refused(504, f"not done in {self.limits.timeout} s", None, "timeout")
                 for index in sorted(open_):
                     text = texts[index]
@@ -192,8 +194,9 @@ def cut(text: str, stops: list[str], done: bool) -> tuple[str, str, bool]:
     """(what can be given, what may yet become a stop, whether there is one)."""
     if found := [text.index(stop) for stop in stops if stop in text]:
         return text[: min(found)], "", True
-    kept = 0 if done else max(map(len, stops), default=1) - 1
-    return text[: max(len(text) - kept, 0)], text[max(len(text) - kept, 0) :], False
+    begun = (at for stop in stops for at in range(1, len(stop)) if text.endswith(stop[:at]))
+    kept = len(text) - (0 if done else max(begun, default=0))
+    return text[:kept], text[kept:], False
 
 
 async def stream(head: Any, pieces: Pieces, end: Any) -> AsyncIterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numtok.errors import FormatError, TokenizerError
-from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
+from numtok.number_format.token_trie import Ints, TokenTrie, token_bytes_of
 from numtok.numbers.automaton import NEVER, Continuation
 from numtok.tokenizer.packing import end_token
 
@@ -89,8 +89,7 @@ class NumberFormatProcessor(RowsProcessor):
     same processor may be used again.
 
     Args:
-        automaton: the numbers that may be written.
-        alphabet: its characters.
+        alphabet, automaton: the numbers that may be written, from :meth:`NumberFormat.in_utf8`.
         tokenizer, leading_space, eos_token_id: as :meth:`numtok.NumberFormat.logits_processor`
             takes them.
 
@@ -103,8 +102,8 @@ class NumberFormatProcessor(RowsProcessor):
 
     def __init__(
         self,
-        automaton: Continuation,
         alphabet: str,
+        automaton: Continuation,
         tokenizer: Any,
         leading_space: bool = True,
         eos_token_id: int | Sequence[int] | None = None,
@@ -112,7 +111,7 @@ class NumberFormatProcessor(RowsProcessor):
         super().__init__(tokenizer, eos_token_id)
         if " " not in alphabet and leading_space:
             alphabet += " "
-        self.trie = TokenTrie(token_texts_of(tokenizer), alphabet)
+        self.trie = TokenTrie(token_bytes_of(tokenizer), alphabet)
         self._node_of = dict(zip(self.trie.ids.tolist(), self.trie.node.tolist(), strict=True))
         states, symbols = automaton.following.shape
         # two more rows: what comes before the number, and nowhere

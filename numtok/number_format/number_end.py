@@ -34,18 +34,19 @@ class NumberEnds:
         leading_space: whether one space may stand before the number.
 
     Attributes:
-        alphabet: the characters with a column of their own; all others share the last one.
-        table: int64[states, len(alphabet) + 1], the state after each character.
+        alphabet: the bytes with a column of their own, each as the character of its number; all
+            others share the last one.
+        table: int64[states, len(alphabet) + 1], the state after each byte.
         start, ended, nowhere: states: at first; behind a number, whatever follows; where no number of
             the format can stand any more.
-        behind: for each state, how many characters stand behind the last whole number.
+        behind: for each state, how many bytes stand behind the last whole number.
     """
 
     ended, nowhere, start = 0, 1, 2
 
     def __init__(self, number_format: NumberFormat, leading_space: bool = True) -> None:
-        self._automaton, self._leading_space = number_format.automaton, leading_space
-        characters = number_format.alphabet
+        characters, self._automaton = number_format.in_utf8()
+        self._leading_space = leading_space
         self.alphabet = "".join(dict.fromkeys(f"{characters}{DIGITS}{MARKS}{EXPONENTS}{SIGNS} "))
         columns = [*self.alphabet, "\0"]
         states: dict[Reading | int, int] = {one: one for one in (self.ended, self.nowhere)}

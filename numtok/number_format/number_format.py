@@ -7,7 +7,7 @@ other programs and models need to keep to it. Every text is a number, every numb
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -124,9 +124,28 @@ class NumberFormat:
     @functools.cached_property
     def automaton(self) -> Continuation:
         """The minimal automaton over the characters of ``alphabet``."""
-        language = BoundedDecimals(self.alphabet)
-        whole = self._bounded(language) if self.texts is None else language.texts(*self.texts)
-        return language.continuation(whole, len(self.alphabet)).minimal()
+        return self._automaton(self.alphabet, str)
+
+    def in_utf8(self) -> tuple[str, Continuation]:
+        """Return ``alphabet`` and ``automaton`` of the bytes of the texts (:func:`as_bytes`): a token may
+        hold a part of a character.
+
+        >>> NumberFormat(grouping="\N{THIN SPACE}").in_utf8()[0]
+        '0123456789-.\xe2\x80\x89'
+        """
+        if self.alphabet.isascii():
+            return self.alphabet, self.automaton
+        alphabet = "".join(dict.fromkeys(as_bytes(self.alphabet)))
+        return alphabet, self._automaton(alphabet, as_bytes)
+
+    def _automaton(self, alphabet: str, spelled: Callable[[str], str]) -> Continuation:
+        """Return the automaton of the texts as they are spelled in the characters of an alphabet."""
+        language = BoundedDecimals(alphabet)
+        if self.texts is None:
+            whole = self._bounded(language, spelled(self.grouping or ""))
+        else:
+            whole = language.texts(*map(spelled, self.texts))
+        return language.continuation(whole, len(alphabet)).minimal()
 
     @functools.cached_property
     def longest(self) -> int:
@@ -178,7 +197,8 @@ class NumberFormat:
         return to_lark(self.automaton, self.alphabet)
 
     def json_schema(self, string: bool = False) -> dict[str, Any]:
-        """Return the JSON schema of the values, or of the texts.
+        """Return the JSON schema of the values, or of the texts. That of the values says nothing of
+        ``max_digits`` between the bounds, nor that scientific notation ends.
 
         >>> NumberFormat(0, 1, decimals=2).json_schema()
         {'type': 'number', 'minimum': 0, 'maximum': 1, 'multipleOf': 0.01}
@@ -194,6 +214,10 @@ class NumberFormat:
         if self.texts is not None:
             return {"enum": [_json_number(one) for one in sorted(set(map(self.value, self.texts)))]}
         low, high = self._bounds()
+        if not self.exponent:  # an open side ends where the digits do
+            most = Decimal("9" * self._digits)
+            low = most.copy_negate() if low is None else low
+            high = most if high is None else high
         step = None if self.exponent else Decimal(1).scaleb(-self._decimals)
         step = step if self.step is None else Decimal(self.step)
         limits = {"minimum": low, "maximum": high, "multipleOf": step}
@@ -222,8 +246,7 @@ class NumberFormat:
         """
         from numtok.number_format.logits_processor import NumberFormatProcessor
 
-        ends = eos_token_id
-        return NumberFormatProcessor(self.automaton, self.alphabet, tokenizer, leading_space, ends)
+        return NumberFormatProcessor(*self.in_utf8(), tokenizer, leading_space, eos_token_id)
 
     def _check(self) -> None:
         """Hold the options to what they may be."""
@@ -272,13 +295,13 @@ class NumberFormat:
             low = Decimal(0)
         return low, None if self.maximum is None else Decimal(self.maximum)
 
-    def _bounded(self, language: BoundedDecimals) -> Part:
+    def _bounded(self, language: BoundedDecimals, grouping: str) -> Part:
         """All numbers, those below 0 with a minus."""
         shape = Shape(
             self._decimals,
             self._digits,
             None if self.step is None else Fraction(self.step),
-            self.grouping or "",
+            grouping,
             self.exponent,
         )
         far = Fraction(10) ** (LARGEST_EXPONENT + 1 if self.exponent else self._digits)
@@ -309,6 +332,16 @@ def _decimal(value: Figure, name: str) -> Decimal:
     if isinstance(value, bool) or not number.is_finite():
         raise FormatError(f"{name}={value!r} must be a finite number, or the text of one")
     return number
+
+
+def as_bytes(text: str) -> str:
+    """Return a text with one character for each byte of its UTF-8: the one of the byte's number."""
+    return text.encode("utf-8", "replace").decode("latin-1")
+
+
+def from_bytes(text: str) -> str:
+    """Return the text of what :func:`as_bytes` returned."""
+    return text.encode("latin-1").decode()
 
 
 def as_written(value: Figure) -> str:

@@ -92,9 +92,14 @@ class TokenTrie:
         return set(self._column[single].tolist())
 
 
-def token_texts_of(tokenizer: Any) -> list[tuple[int, str]]:
-    """Return (id, text as it stands beside others) of each token of any tokenizer; special tokens
-    have none.
+def token_bytes_of(tokenizer: Any) -> list[tuple[int, str]]:
+    """Return (id, UTF-8) of each token, each byte as the character of its number."""
+    return [(number, content.decode("latin-1")) for number, content in token_contents_of(tokenizer)]
+
+
+def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
+    """Return (id, UTF-8) of each token of any tokenizer, as it stands beside others; special tokens
+    have none. A character may be cut between tokens.
 
     Args:
         tokenizer: of transformers, a ``tokenizers.Tokenizer``, or a ``numtok.Tokenizer``.
@@ -102,12 +107,6 @@ def token_texts_of(tokenizer: Any) -> list[tuple[int, str]]:
     Raises:
         FormatError: for anything else.
     """
-    contents = token_contents_of(tokenizer)
-    return [(number, content.decode("utf-8", "replace")) for number, content in contents]
-
-
-def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
-    """Return the same as :func:`token_texts_of`, in UTF-8: a character may be cut between tokens."""
     if hasattr(tokenizer, "own_tokens"):  # of numtok
         own_ids = set(tokenizer.own_tokens.values())
         contents = _contents(tokenizer.config)

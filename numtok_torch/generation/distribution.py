@@ -29,7 +29,8 @@ from torch import Tensor
 
 from numtok import NumberFormat
 from numtok.number_format.number_end import NumberEnds
-from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
+from numtok.number_format.number_format import as_bytes, from_bytes
+from numtok.number_format.token_trie import Ints, TokenTrie, token_bytes_of
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.run import evaluating
 
@@ -91,8 +92,8 @@ class NumberDistribution:
 
 
 class Prefix(NamedTuple):
-    """The beginning of a number: its tokens, their text, and the state of :class:`NumberEnds` after
-    it.
+    """The beginning of a number: its tokens, their bytes (:func:`as_bytes`), and the state of
+    :class:`NumberEnds` after it.
     """
 
     ids: tuple[int, ...]
@@ -169,7 +170,7 @@ def number_distribution(
     walk.go_on(mass, batch_size, max_prefixes)
     by_value: dict[Decimal, float] = defaultdict(float)
     for text, probability in walk.found.items():
-        by_value[format.value(text.removeprefix(" "))] += probability
+        by_value[format.value(from_bytes(text.removeprefix(" ")))] += probability
     best = sorted(by_value.items(), key=lambda pair: (-pair[1], pair[0]))
     values, probabilities = zip(*best, strict=True) if best else ((), ())
     return NumberDistribution(values, probabilities, walk.outside, walk.unwalked)
@@ -181,7 +182,7 @@ class Outcomes(NamedTuple):
     # int64[n] each: tokens that end a number, and the place in ``ends`` of what they end
     ended: Ints
     end: Ints
-    # (text of a token up to the end, how many characters stand behind the number there)
+    # (bytes of a token up to the end, how many of the beginning's stand behind the number there)
     ends: list[tuple[str, int]]
     onward: Ints  # int64[m]: tokens that lead to a longer beginning
     longer: list[tuple[str, int]]  # the text of each of these, and the state after it
@@ -275,7 +276,7 @@ class CausalModel:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, prompt: str | Sequence[int], characters: str
+        self, model: Any, tokenizer: Any, prompt: str | Sequence[int], alphabet: str
     ) -> None:
         writes = callable(getattr(model, "generate", None))
         if not writes or getattr(model.config, "is_encoder_decoder", False):
@@ -284,7 +285,7 @@ class CausalModel:
                 f" {type(model).__name__}; of a NumberModel, draw samples with generate"
             )
         self._model = model
-        self._trie = TokenTrie(token_texts_of(tokenizer), characters, outside=True)
+        self._trie = TokenTrie(token_bytes_of(tokenizer), alphabet, outside=True)
         ids = tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
         if not ids:
             raise ModelError("the prompt has no tokens; give it some text")
@@ -356,18 +357,19 @@ class CausalModel:
 def tokens_of_function(
     top_logprobs: Callable[[str], Mapping[str, float]],
     prompt: str,
-    characters: str,
+    alphabet: str,
     prefixes: Sequence[Prefix],
 ) -> list[tuple[TokenTrie, Floats]]:
-    """Return the next tokens as a function gives them; ``characters`` are those of numbers."""
+    """Return the next tokens as a function gives them; ``alphabet`` are the bytes of numbers."""
     next_tokens = []
     for prefix in prefixes:
-        answer = top_logprobs(prompt + prefix.text)
+        answer = top_logprobs(prompt + from_bytes(prefix.text))
         shares = np.exp(np.array(list(answer.values()), np.float64))
         if not np.isfinite(shares).all() or shares.sum() > 1 + 1e-3:
             raise ModelError(
                 f"the function's log probabilities after {prefix.text!r} sum to"
                 f" {shares.sum():.3g}; give natural logarithms of probabilities"
             )
-        next_tokens.append((TokenTrie(enumerate(answer), characters, outside=True), shares))
+        texts = enumerate(map(as_bytes, answer))
+        next_tokens.append((TokenTrie(texts, alphabet, outside=True), shares))
     return next_tokens

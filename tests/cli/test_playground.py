@@ -58,7 +58,9 @@ def test_a_text_is_seen_through_up_to_four_representations(port):
     assert [row[1]["text"] for row in fitted["views"][0]["rows"]] == ["0", "1", "1"]
 
 
-@pytest.mark.parametrize("text", ["-5 'is' \"$HOME\"", f"{HOSTILE[0]}\x03\0\n\\ 100%d\n"])
+@pytest.mark.parametrize(
+    "text", ["-5 'is' \"$HOME\"", "-5\n-n 3\n", f"{HOSTILE[0]}\x03\0\n\\ 100%d\n"]
+)
 def test_the_command_shows_the_same(port, text, tmp_path):
     told = ask(port, text, "bits", "digits:1", overflow="clip")
     line = told.pop("command")
@@ -123,7 +125,7 @@ def test_a_link_is_drawn_and_hostile_text_does_not_run(port, tmp_path):
     made = drawn(f"http://127.0.0.1:{port}/#{urllib.parse.urlencode(state)}", tmp_path)
     assert "<title>numtok: Playground</title>" in made
     assert made.count('class="bits"') == 8 and "<h3>digits:1</h3>" in made
-    assert "printf " in made and "&lt;/script&gt;&lt;script&gt;document.title" in made
+    assert "printf -- " in made and "&lt;/script&gt;&lt;script&gt;document.title" in made
 
 
 def test_it_serves_until_it_is_interrupted():

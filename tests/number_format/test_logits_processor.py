@@ -9,7 +9,7 @@ from made_tokenizers import SlowTokenizer, check_is_fast
 
 from numtok import NumberFormat, Tokenizer
 from numtok.errors import FormatError
-from numtok.number_format.token_trie import token_texts_of
+from numtok.number_format.token_trie import token_contents_of
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -64,10 +64,26 @@ def test_every_way_to_cut_a_number_into_tokens_may_be_written():
     held = processor(torch.tensor([[0, 1]]), torch.zeros(1, len(tokenizer)))[0]
     expected = {
         number
-        for number, text in token_texts_of(tokenizer)
-        if text == " " or number_format.matches(text.removeprefix(" "))
+        for number, content in token_contents_of(tokenizer)
+        if content == b" " or number_format.matches(content.decode("latin-1").removeprefix(" "))
     }
     assert set(torch.nonzero(held == 0).reshape(-1).tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    "number_format",
+    [
+        NumberFormat(1000, 9999, grouping="\N{NARROW NO-BREAK SPACE}"),
+        NumberFormat.of(["\N{ARABIC-INDIC DIGIT THREE}", "\N{MINUS SIGN}5"]),
+    ],
+)
+def test_characters_that_are_no_single_token_are_written(number_format):
+    tokenizer = stock("gpt2")
+    processor = number_format.logits_processor(tokenizer)
+    texts = {tokenizer.decode(write(processor, [0], len(tokenizer), seed)) for seed in range(40)}
+    written = {text.removeprefix(" ") for text in texts}
+    assert all(map(number_format.matches, written))
+    assert number_format.texts is None or written == set(number_format.texts)
 
 
 def test_rows_may_be_reordered_and_the_processor_used_again():
@@ -117,8 +133,8 @@ def test_tokens_that_lead_nowhere_are_not_taken():
 
 def test_a_tokenizer_of_numtok_has_the_texts_of_its_source():
     ours = Tokenizer.from_pretrained(trained.source("gpt2"), numbers="subword")
-    theirs = dict(token_texts_of(stock("gpt2")))
-    texts = {n: text for n, text in token_texts_of(ours) if n in theirs and text}
+    theirs = dict(token_contents_of(stock("gpt2")))
+    texts = {n: text for n, text in token_contents_of(ours) if n in theirs and text}
     assert texts == {n: text for n, text in theirs.items() if text}
 
 

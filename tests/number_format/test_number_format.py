@@ -290,5 +290,14 @@ def test_a_schema_states_the_values():
     assert NumberFormat.of([7, "0.50"]).json_schema() == {"enum": [0.5, 7]}
 
 
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_json_schema_has_an_end_where_the_digits_do(sign):
+    for made in (NumberFormat(sign=sign), NumberFormat(max_digits=3, decimals=1, sign=sign)):
+        schema = made.json_schema()
+        assert made.matches(str(schema["minimum"])) and made.matches(str(schema["maximum"]))
+        assert not made.matches(str(schema["minimum"] - 1))
+        assert not made.matches(str(schema["maximum"] + 1))
+
+
 def test_a_grammar_is_short_where_an_expression_would_be_too_long():
     assert len(NumberFormat(0, 10**12, step=7).gbnf()) < 20_000

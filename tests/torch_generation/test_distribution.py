@@ -100,6 +100,27 @@ def check_equal(model, made, found, outside, accuracy):
     assert math.isclose(made.number + made.outside, 1, abs_tol=1e-9)
 
 
+def test_a_character_may_be_cut_between_tokens():
+    tokens = ["</s>", " ", "1", "0", "x", "<0xE2>", "<0x80>", "<0xAF>"]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], byte_fallback=True))
+    decoders = tokenizers.decoders
+    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+    grouped = NumberFormat(1000, 1000, grouping="\N{NARROW NO-BREAK SPACE}")
+    ids = [2, 5, 6, 7, 3, 3, 3]
+    assert grouped.matches(tokenizer.decode(ids))
+    model, expected = tiny_model(), 0.0
+    for path in (ids, [1, *ids]):
+        shares = [next_shares(model, [[*PROMPT, *path[:n]]])[0] for n in range(len(path) + 1)]
+        written = math.prod(share[token] for share, token in zip(shares, path, strict=False))
+        expected += written * (1 - shares[-1][2] - shares[-1][3])
+    options = {"mass": 1, "max_prefixes": 10**6}
+    made = number_distribution(model, tokenizer, PROMPT, grouped, **options)
+    assert made.values == (Decimal(1000),)
+    assert made.probabilities[0] == pytest.approx(expected, rel=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["Llama", "Mistral", "Bloom"])
 def test_it_is_what_brute_force_gives(kind):
     """In one cache, and for models that are read text by text: a window, or places from a mask."""

@@ -1,11 +1,14 @@
 """The server of the examples, asked by the client of OpenAI over loopback."""
 
+import asyncio
 import contextlib
 import functools
 import http.client
+import importlib
 import json
 import subprocess
 import sys
+import types
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -168,6 +171,45 @@ def test_bytes_that_are_no_request(asked):
     assert bare.getresponse().status == 413
     bare.close()
     assert create(prompt="7", max_tokens=1).choices
+
+
+def test_only_what_may_become_a_stop_is_held_back(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    cut = importlib.import_module("serve").cut
+    stops = ["\n\n\n", "kg more"]
+    assert cut("It weighs 12.5", stops, False) == ("It weighs 12.5", "", False)
+    assert cut("12.5 kg\n", stops, False) == ("12.5 kg", "\n", False)
+    assert cut("12.5 kg m", stops, False) == ("12.5 ", "kg m", False)
+    assert cut("12.5 kg m", stops, True) == ("12.5 kg m", "", False)
+    assert cut("12.5 kg more", stops, False) == ("12.5 ", "", True)
+
+
+def test_a_client_that_left_is_noticed_while_tokens_come(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    serve = importlib.import_module("serve")
+    monkeypatch.setattr(serve, "LOOK", 0.01)
+    text = types.SimpleNamespace(left=1, error="", ended=False, pieces=[""], wanted=True)
+    server = types.SimpleNamespace(limits=types.SimpleNamespace(timeout=3))
+
+    class Request:
+        async def is_disconnected(self):
+            return len(text.pieces) > 9
+
+    async def write(changed):
+        while text.wanted:
+            text.pieces.append("7")
+            changed.set()
+            await asyncio.sleep(0.001)
+
+    async def ask():
+        changed = asyncio.Event()
+        writing = asyncio.create_task(write(changed))
+        async for _ in serve.Server.pieces(server, Request(), [text], changed, []):
+            pass
+        await writing
+
+    asyncio.run(ask())
+    assert len(text.pieces) < 1000
 
 
 def test_a_queue_that_is_full(asked):
