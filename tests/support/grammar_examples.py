@@ -145,7 +145,11 @@ TABLE = [
     Rows("thin space", {"1\u2009234 1\u202f234": ["1\u2009234=1234", "1", "234"]}),
     Rows("narrow space", {"1\u2009234 1\u202f234": ["1", "234", "1\u202f234=1234"]}),
     Rows("no signs", {"-5 +3 −1 1e-5": ["5", "3", "1", "1e-5"]}),
-    Rows("no exponent", {"1e5 2.5E3 7 e5": ["7"], "1e-5 2.E+3 1D-5": []}),
+    Rows("no exponent", {
+        "1e5 2.5E3 7 e5": ["7"], "1e-5 2.E+3 1D-5": [],
+        "5e-7s 2.5e-3V 1e−9m 2.e+3kg 1E+5e 3x1e-5s 1e-57R2": [],
+    }),
+    Rows("no exponent", {"2D-3D 5e": ["2", "3", "5"]}, boundaries=WORDS_DECIDE),
     Rows("no leading dot", {".5 0.5 -.5": ["5", "0.5", "5"]}),
     Rows("ASCII", {"１２ ٤٢ 5٤ 6": ["5", "6"]}),
     Rows("accounts", {"(-5)": ["-5"]}),
