@@ -90,6 +90,7 @@ TABLE = [
         "$us160 $USDX5 $A_5 US160": [],
         # D: units with an exponent, fractions, other exponents
         "5m4 5m22 5m2x 5m2_ 5m2.5 5s2 5M2": [], "2½ 1,234½ 2½5 3x2½ 2½.5": [],
+        "n\u03035 o\u03235 a\u03315 o\u03055 e\u03015": [],  # marks that Latin shares with Thai
         "½ 2 ½ -½ ½-5 ½5": ["2", "-5", "5"], "1.5D+03 1.5D-03 1.5d-3 2.D+1 1.5D03": [],
         # A: a lone 0 does not group; the marks of Arabic
         "0,125": ["0", "125"], "٠,125": ["٠", "125"], "0,5 -0,125": ["0", "5", "-0", "125"],
