@@ -31,7 +31,7 @@ from numtok.representations.parse import set_for_all
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
-NUMBERS = "xval:log"  # what files are encoded with if nothing is said: it holds every magnitude
+NUMBERS = "xval:log"  # if none are given, as it holds magnitudes up to 1.8e308
 FILE_ENDS = tuple(suffix for one in OUTPUT_FORMATS.values() for suffix in one.suffixes)
 Options = ParamSpec("Options")
 

@@ -162,9 +162,11 @@ def _patterns(grammar: Grammar) -> tuple[Any, Any]:
     )
     point = f"{before_point} {mark}" if grammar.leading_dot else NEVER  # A
     letters = grammar.exponents if grammar.exponent else ""
-    others = "".join(sorted(set("eEdD") - set(letters)))
     exponent = f"[{letters}] {SIGN}?+ {DIGIT}++" if letters else NEVER
-    other_exponent = f"{mark}?+ [{others}] {SIGN} {DIGIT}++ (?! {LETTER} )" if others else NEVER
+    others = [f"[eE] {SIGN} {DIGIT}++"] if not letters else []
+    if "d" not in letters:
+        others.append(f"[dD] {SIGN} {DIGIT}++ (?! {LETTER} )")  # 2D-3D is 2 and 3
+    other_exponent = f"{mark}?+ (?: {' | '.join(others) or NEVER} )"
     codes = f"(?<! {WORD} ) (?: {'|'.join(CURRENCY_CODES)} )" if grammar.currency_codes else NEVER
     no_word = f"(?<= {COMMAND} | {codes} ) | (?<= {DATE} T ) (?= {HOUR} )"
     in_word = f"(?<= {LETTER} ) (?! {no_word} )"

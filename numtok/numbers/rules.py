@@ -215,8 +215,8 @@ def _point_and_digit(text, at, stop, classes, decimal):  # type: ignore[no-untyp
 
 @inner_kernel
 def _other_exponent_end(text, at, stop, classes, notation):  # type: ignore[no-untyped-def]
-    """End of the signed exponent at ``at`` that the grammar does not read, as in ``1.5D+03``, if no
-    letter follows; ``at`` if there is none.
+    """End of the signed exponent at ``at`` that the grammar does not read, as in ``1.5D+03``;
+    ``at`` if there is none. A letter behind it tells dimensions, ``2D-3D``, but units behind ``e``.
     """
     letter = at + _mark_at(text, at, stop, notation.decimal)
     kind, _ = class_at(text, letter + 1, stop, classes)
@@ -225,7 +225,8 @@ def _other_exponent_end(text, at, stop, classes, notation):  # type: ignore[no-u
     read, _, _ = _exponent_at(text, letter, stop, classes, notation.exponents)
     end, _, _ = _exponent_at(text, letter, stop, classes, 2)
     kind, _ = class_at(text, end, stop, classes)
-    return at if read > letter or end == letter or kind == LETTER else end
+    dimension = kind == LETTER and text[letter] | 0x20 == 0x64
+    return at if read > letter or end == letter or dimension else end
 
 
 @inner_kernel

@@ -90,6 +90,7 @@ TABLE = [
         "$us160 $USDX5 $A_5 US160": [],
         # D: units with an exponent, fractions, other exponents
         "5m4 5m22 5m2x 5m2_ 5m2.5 5s2 5M2": [], "2½ 1,234½ 2½5 3x2½ 2½.5": [],
+        "n\u03035 o\u03235 a\u03315 o\u03055 e\u03015": [],  # marks that Latin shares with Thai
         "½ 2 ½ -½ ½-5 ½5": ["2", "-5", "5"], "1.5D+03 1.5D-03 1.5d-3 2.D+1 1.5D03": [],
         # A: a lone 0 does not group; the marks of Arabic
         "0,125": ["0", "125"], "٠,125": ["٠", "125"], "0,5 -0,125": ["0", "5", "-0", "125"],
@@ -145,7 +146,11 @@ TABLE = [
     Rows("thin space", {"1\u2009234 1\u202f234": ["1\u2009234=1234", "1", "234"]}),
     Rows("narrow space", {"1\u2009234 1\u202f234": ["1", "234", "1\u202f234=1234"]}),
     Rows("no signs", {"-5 +3 −1 1e-5": ["5", "3", "1", "1e-5"]}),
-    Rows("no exponent", {"1e5 2.5E3 7 e5": ["7"], "1e-5 2.E+3 1D-5": []}),
+    Rows("no exponent", {
+        "1e5 2.5E3 7 e5": ["7"], "1e-5 2.E+3 1D-5": [],
+        "5e-7s 2.5e-3V 1e−9m 2.e+3kg 1E+5e 3x1e-5s 1e-57R2": [],
+    }),
+    Rows("no exponent", {"2D-3D 5e": ["2", "3", "5"]}, boundaries=WORDS_DECIDE),
     Rows("no leading dot", {".5 0.5 -.5": ["5", "0.5", "5"]}),
     Rows("ASCII", {"１２ ٤٢ 5٤ 6": ["5", "6"]}),
     Rows("accounts", {"(-5)": ["-5"]}),

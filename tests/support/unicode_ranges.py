@@ -13,8 +13,10 @@ from numtok.arrays.unicode_classes import CODE_POINTS, RANGES_FILE
 
 SPACELESS_SCRIPTS = "Han Hiragana Katakana Bopomofo Hangul Thai Lao Khmer Myanmar"
 SPACELESS = "".join(rf"\p{{Script_Extensions={script}}}" for script in SPACELESS_SCRIPTS.split())
+# Thai, Katakana and Bopomofo share marks such as the tilde with Latin: n\u0303 is a letter as \u00f1 is.
+LATIN_MARKS = r"[\p{M}&&\p{Script_Extensions=Latin}]"
 PATTERNS = {
-    "letter": rf"(?V1)[[\p{{L}}\p{{M}}\p{{Nl}}_]--[{SPACELESS}]]",
+    "letter": rf"(?V1)[[\p{{L}}\p{{M}}\p{{Nl}}_]--[[{SPACELESS}]--{LATIN_MARKS}]]",
     "digit": r"\p{Nd}",
     "number": r"\p{N}",
     "space": r"\p{White_Space}",
