@@ -52,6 +52,8 @@ from numtok.hf.streams import mark_whole_numbers, pad_streams, pop_streams, stre
 
 # of a call
 BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)
+# for which model classes have defaults: Llama's pads on the left, BERT's returns token types
+SAVED = ("padding_side", "truncation_side", "model_input_names")
 
 
 class NumberTokenizer(NumberTokenizerBase):
@@ -138,6 +140,8 @@ class NumberTokenizer(NumberTokenizerBase):
         made = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
         vars(made).update(copy.deepcopy(state))
+        for name in SAVED:
+            made.init_kwargs.setdefault(name, getattr(made, name))
         made._install((getattr(tokenizer, "number_settings", None) or {}) | settings)
         if "numbers" in settings:
             backend = made.backend_tokenizer
