@@ -265,7 +265,7 @@ class NumberTokenizer(NumberTokenizerBase):
         self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any
     ) -> NumberTokenizer:
         """Train a tokenizer as the base class does, on the text between numbers: they take no part
-        in the vocabulary.
+        in the vocabulary, except with ``Subword``.
 
         The result has the same settings.
         """
