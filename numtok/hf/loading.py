@@ -32,7 +32,7 @@ DEFAULTS: dict[str, Any] = {
 }
 OWN_METHODS = {
     "__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode",
-    "batch_decode",
+    "batch_decode", "_switch_to_target_mode", "src_lang",
 }  # fmt: skip
 
 

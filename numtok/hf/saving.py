@@ -75,9 +75,12 @@ def without_number_tokens(
 
 
 def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
-    """Yield the chunks of text between the numbers of each batch."""
+    """Yield the chunks of text between the numbers of each batch; the texts, if numbers are text."""
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
+        if numtok.representations[0].stays_text:
+            yield texts
+            continue
         chunks = []
         for one in replace_numbers(texts, numtok.selector.select(TextRows.of(texts)).numbers, None):
             starts, stops = [*one.starts.tolist(), len(one.text)], [0, *one.stops.tolist()]

@@ -52,6 +52,8 @@ from numtok.hf.streams import mark_whole_numbers, pad_streams, pop_streams, stre
 
 # of a call
 BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)
+# for which model classes have defaults: Llama's pads on the left, BERT's returns token types
+SAVED = ("padding_side", "truncation_side", "model_input_names")
 
 
 class NumberTokenizer(NumberTokenizerBase):
@@ -146,6 +148,8 @@ class NumberTokenizer(NumberTokenizerBase):
         copied = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
         vars(copied).update(copy.deepcopy(state))
+        for name in SAVED:
+            copied.init_kwargs.setdefault(name, getattr(copied, name))
         copied._install((getattr(tokenizer, "number_settings", None) or {}) | settings)
         if "numbers" in settings:
             backend = copied.backend_tokenizer
@@ -269,7 +273,7 @@ class NumberTokenizer(NumberTokenizerBase):
         self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any
     ) -> NumberTokenizer:
         """Train a tokenizer as the base class does, on the text between numbers: they take no part
-        in the vocabulary.
+        in the vocabulary, except with ``Subword``.
 
         The result has the same settings.
         """

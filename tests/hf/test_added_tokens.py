@@ -15,7 +15,7 @@ from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerFast
 
 from numtok.errors import NumtokError
-from numtok.representations import NUM
+from numtok.representations import NUM, Subword
 
 
 def stock_with_numbers(kind):
@@ -160,10 +160,15 @@ def test_train_new_from_iterator(kind):
 
 
 def test_numbers_take_no_part_in_a_vocabulary():
+    """Numbers that are text do."""
     corpus = [["of 1234 and 1234 "] * 50, "1234"]
     tok = ours("roberta").train_new_from_iterator(corpus, vocab_size=300, show_progress=False)
     assert not any("12" in token for token in tok.get_vocab().keys() - ours("roberta").get_vocab())
     assert "Ġand" in tok.get_vocab()
+    options = {"vocab_size": 300, "show_progress": False}
+    subword = build_ours("bert", [Subword()]).train_new_from_iterator(corpus, **options)
+    stock = source("bert").train_new_from_iterator(corpus, **options)
+    assert subword.tokenize("of 1234") == stock.tokenize("of 1234") == ["of", "1234"]
 
 
 def test_an_added_token_in_another_case():

@@ -2,11 +2,13 @@
 
 import errors
 import pytest
+import trained
 
 pytest.importorskip("transformers")
 
 from functools import partial
 
+import transformers
 from hf_cases import ours, source
 
 from numtok.errors import (
@@ -65,3 +67,13 @@ ERRORS = {
 def test_errors(call, kind, told, fields, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     errors.check(call, kind, told, fields)
+
+
+def test_warning_of_lost_methods():
+    """Models of translation switch languages, and CodeGen decodes, in Python."""
+    vocab = trained.config("t5")["model"]["vocab"]
+    mbart = transformers.MBartTokenizer(vocab=[tuple(one) for one in vocab], tgt_lang="fr_XX")
+    with pytest.warns(UserWarning, match="_switch_to_target_mode, src_lang"):
+        NumberTokenizer.from_tokenizer(mbart)
+    with pytest.warns(UserWarning, match="own decode"):
+        NumberTokenizer.from_tokenizer(transformers.CodeGenTokenizer(vocab={"a": 0}, merges=[]))

@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import hf_checks as checks
+import trained
 import transformers
 from hf_cases import SETTINGS, TAKES_ALL, TEXTS, build_ours, build_source, ours
 from hf_compare import same
@@ -48,6 +49,28 @@ def test_saved_and_loaded(kind, settings, tmp_path):
     assert core.fingerprint == tok.numtok.fingerprint
     ids = core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist()
     assert ids == tok(TEXTS[0])["input_ids"]
+
+
+def test_defaults_of_a_model_class(tmp_path):
+    """Llama's pads on the left and BERT's returns token types, without either being an option."""
+    llama, bert = (trained.config(kind)["model"] for kind in ("metaspace_first", "bert"))
+    merges = [tuple(pair) for pair in llama["merges"]]
+    for number, stock in enumerate(
+        [
+            transformers.LlamaTokenizer(vocab=llama["vocab"], merges=merges, pad_token="</s>"),
+            transformers.BertTokenizer(vocab=bert["vocab"]),
+        ]
+    ):
+        tok = hf.NumberTokenizer.from_tokenizer(stock, numbers=[Digits(1)])
+        tok.save_pretrained(tmp_path / f"{number}")
+        tok.export(tmp_path / f"{number} exported")
+        others = [
+            *(AutoTokenizer.from_pretrained(path) for path in tmp_path.glob(f"{number}*")),
+            tok.train_new_from_iterator([["a few words"]], 400),
+        ]
+        for other in [tok, *others]:
+            assert other.padding_side == stock.padding_side
+            assert other(TEXTS[0], "a").keys() == stock(TEXTS[0], "a").keys()
 
 
 def test_loading_with_other_settings(tmp_path):

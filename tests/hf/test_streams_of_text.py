@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from transformers import TextIteratorStreamer
 
 from numtok.hf import DecodeStream
-from numtok.representations import FP15, NUM, P10, P1000, Digits, PlaceValue, XVal
+from numtok.representations import FP15, NUM, P10, P1000, Digits, NumeroLogic, PlaceValue, XVal
 
 SPELLED = [Digits(1), Digits(3), PlaceValue(), Digits(1, brackets=False), P10(), P1000(), FP15()]
+SPELLED += [NumeroLogic()]
 KINDS = ["gpt2", "llama3", "t5", "llama", "bert"]
 TEXT = "The mass is -1500 kg, 2.5 m; été 日本 7\U0001f600 12"
 words = st.lists(
@@ -48,7 +49,7 @@ def test_the_stream_is_what_decode_gives(kind, representation, text):
     ids = tok(text, add_special_tokens=False)["input_ids"]
     assert "".join(streamed(kind, representation, ids)) == tok.decode(ids)
     assert "".join(in_pieces(tok.numtok, ids)) == tok.numtok.decode(ids)
-    if kind == "bert" and not representation.marks_begin:
+    if kind == "bert" and (representation == NumeroLogic() or not representation.marks_begin):
         return  # the streamers of transformers show all up to a space, which digits may take back
     streamer = TextIteratorStreamer(tok, timeout=10)
     for one in ids:
