@@ -89,8 +89,8 @@ class NumberCollator:
             before. So it is with the documents in rows that have ``position_ids`` (blocks) or
             ``seq_lengths`` (packed files as ``datasets`` reads them).
         pack_attention_mask: give such lines an ``attention_mask`` too; then each document sees
-            those before it. Without, :class:`numtok_torch.NumberModel` keeps them apart, and so do
-            causal models of transformers with ``use_cache=False``.
+            those before it. Without, :class:`numtok_torch.NumberModel` keeps them apart or refuses
+            them, and most causal models of transformers with ``use_cache=False`` keep them apart.
         mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the masked
             objective (:class:`numtok_torch.data.masking.Masking`); ``mask`` is ``"all"``,
             ``"numbers"``, ``"words"`` or ``"spans"``.

@@ -118,7 +118,8 @@ def generate(
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values.
-        batch_size: prompts at once; None for all.
+        batch_size: prompts at once; None for all. Give 1 for the few models that ignore padding on
+            the left, such as RWKV, RecurrentGemma, RoFormer and the decoder of a BART alone.
         well_formed: write numbers as :class:`~numtok_torch.NumberLogitsProcessor` has them.
         longest: symbols that a spelled-out number has at most.
         format: write one number of this format only; for ``subword`` and bare ``digits``.
@@ -203,6 +204,11 @@ def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any])
         raise ModelError(
             f"generate does not support {', '.join(refused)}: each token must be seen in its turn,"
             " as numbers are read from it"
+        )
+    if options.get("cache_implementation") == "paged":
+        raise ModelError(
+            "generate does not support cache_implementation='paged', which writes by another loop;"
+            " leave it out"
         )
     configs = (options.get("generation_config"), model.transformer.generation_config)
     for name in ("prefill_chunk_size", "prompt_lookup_num_tokens", "guidance_scale"):

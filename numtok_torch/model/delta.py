@@ -27,6 +27,8 @@ from numtok_torch.model.backbone import (
 )
 
 ROWS = ("rows.words", "rows.output")
+# init_lora_weights that leave the weights of the base as they are; PiSSA and others change them
+PLAIN_STARTS = (None, True, False, "gaussian", "orthogonal", "eva", "mica")
 
 
 def base_of(model: Any, base: str | Path | bool) -> dict[str, Any]:
@@ -75,7 +77,10 @@ def has_base(model: Any) -> bool:
 def own_names(model: Any) -> set[str]:
     """Return the names of the weights that the base has not, or that were trained."""
     described = adapters.describe(model.backbone)
-    of_adapters = set(described["configs"]) if described else set()
+    configs = described["configs"] if described else {}
+    of_adapters = set(configs)
+    if any(one.get("init_lora_weights") not in PLAIN_STARTS for one in configs.values()):
+        of_adapters.add("base_layer")
     trained = {name for name, one in model.named_parameters() if one.requires_grad}
     return {
         name

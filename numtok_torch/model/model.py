@@ -55,7 +55,7 @@ from numtok_torch.model.objective import (
     token_loss,
     weighted_sum,
 )
-from numtok_torch.model.run import check_positions, room, run_backbone
+from numtok_torch.model.run import check_apart, check_positions, room, run_backbone
 
 # what evaluation loops need not collect
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")
@@ -141,6 +141,7 @@ class NumberModel(nn.Module):
         nn.Module.__init__(self)  # alone, whatever else a derived class is
         name_streams(NumberModel.forward)
         self._told_of_shares = self._checked_ids = False
+        self._keeps_apart: bool | None = None  # not known before the first packed row
         check_backbone(backbone)
         make_room(unwrapped(backbone), tokenizer, vocab_size)
         self.backbone, self.embedding, self.head = backbone, embedding, head
@@ -330,6 +331,10 @@ class NumberModel(nn.Module):
             places = self._positions[decoder]
             if places is not None and readable(rows) and rows.shape[1] > places:
                 check_positions(self.transformer, places, rows.shape[1], inputs, decoder)
+        given = None if self.task == "texts" else inputs.get("position_ids")
+        if given is not None and readable(given):
+            known = self._keeps_apart
+            self._keeps_apart = check_apart(self.transformer, self.causal, vectors, inputs, known)
         return run_backbone(self.transformer, self.causal, input_ids, vectors, inputs, decoding)
 
     def _check_ids(self, input_ids: Tensor) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from numtok_torch.embeddings.base import readable
+from numtok_torch.embeddings.base import readable, root_mean_square
 from numtok_torch.model.backbone import (
     ModelError,
     classification,
@@ -106,7 +106,7 @@ def _placed(
             inputs["position_ids"] = position_ids + (padding + 1) * (position_ids == 0).any()
     elif "position_ids" in taken:
         inputs["position_ids"] = positions(backbone, input_ids, inputs.get("attention_mask"))
-    if "use_cache" in taken:
+    if "use_cache" in taken or {"past_key_values", "kwargs"} <= taken:  # as of GraniteMoe
         inputs.setdefault("use_cache", False)  # a cache costs memory in training
     return {name: value for name, value in inputs.items() if value is not None}
 
@@ -149,18 +149,10 @@ def mask_apart(
     follow.
 
     None where there is nothing to do: causal models of transformers tell packed texts by
-    ``position_ids`` themselves, others do not. ModelError if the backbone has no place for
-    ``position_ids``.
+    ``position_ids`` themselves, if they can (:func:`keeps_apart`), others do not.
     """
     if position_ids is None:
         return None
-    if not {"position_ids", "kwargs"} & parameters_of(backbone):
-        raise ModelError(
-            f"{type(backbone).__name__}.forward takes no position_ids, by which packed rows and the"
-            " documents of a block are kept apart; let them see each other, with"
-            " NumberCollator(pack_attention_mask=True) or NumberDataset(separate=False), or do not"
-            " pack"
-        )
     if causal or not is_pretrained(backbone):
         return None
     if is_causal(backbone) and getattr(backbone.config, "is_causal", True):
@@ -171,6 +163,55 @@ def mask_apart(
     apart = text[:, None, :, None] != text[:, None, None, :]  # (batch, 1, seq, seq)
     least = torch.finfo(vectors.dtype).min
     return torch.zeros_like(apart, dtype=vectors.dtype).masked_fill(apart, least)
+
+
+def check_apart(
+    backbone: Any, causal: bool, vectors: Tensor, inputs: Mapping[str, Any], known: bool | None
+) -> bool | None:
+    """Refuse packed rows of word ``vectors``, with their masks in ``inputs``, in which one text
+    would see another. Return whether the backbone keeps texts apart; None if that is not ``known``
+    yet.
+    """
+    if inputs.get("attention_mask") is not None:
+        return known
+    if known is None:  # all processes find out at once, whichever of them has packed rows
+        known = keeps_apart(backbone, causal, vectors)
+    if not known and bool((inputs["position_ids"].diff() != 1).any()):
+        raise ModelError(
+            f"{type(backbone).__name__} does not keep the documents of packed rows and blocks"
+            " apart: each would see those in front of it. Let them see each other, with"
+            " NumberCollator(pack_attention_mask=True) or NumberDataset(separate=False), or do not"
+            " pack"
+        )
+    return known
+
+
+def keeps_apart(backbone: Any, causal: bool, vectors: Tensor) -> bool:
+    """Whether a text in a row is computed as if no other was packed in front of it. ``vectors``
+    (batch, seq, d_model) show the device, dtype and size of word vectors.
+
+    Signatures and configs do not say, so a row is computed twice, with another text in front.
+    Recurrent and convolutional layers mix the texts, and some attention masks ignore positions.
+    """
+    if has_decoder(backbone) or not {"position_ids", "kwargs"} & parameters_of(backbone):
+        return False
+    d, size = vectors.shape[-1], root_mean_square(vectors) or 1.0
+    drawn = size * torch.arange(3 * d, device=vectors.device).float().sin().view(3, 1, d)
+    before, other, text = drawn.to(vectors.dtype)  # (1, d) each
+    pair = [torch.cat([one.expand(7, d), text]) for one in (before, other)]
+    rows = torch.stack(pair)  # (2, 8, d)
+    places = torch.arange(8, device=vectors.device).remainder(7).expand(2, 8)  # 0 to 6, then 0
+    inputs, ids = {"position_ids": places}, torch.zeros_like(places)
+    try:
+        with evaluating(backbone):
+            _, hidden, _ = run_backbone(backbone, causal, ids, rows, inputs, False)
+    except RuntimeError:  # of masks whose shape the backbone does not know
+        return False
+    finally:
+        torch.clear_autocast_cache()  # its copies of weights, made without gradients
+    one, two = hidden[:, -1].float()  # (d_hidden,) each
+    noise = max(1e-4, torch.finfo(hidden.dtype).eps / 4)  # of mixtures of experts
+    return bool((one - two).norm() <= noise * one.norm())
 
 
 def check_positions(

@@ -129,6 +129,8 @@ ERRORS = {
         *((lambda options=options: write(**({"samples": 2} | options)), told) for options, told in NO_SAMPLES),
         (lambda: write(prompts="a text"), "list of texts"),
         (lambda: write(prefill_chunk_size=2), "prefill_chunk_size"),
+        (lambda: write(cache_implementation="paged"), "cache_implementation='paged'…leave it out"),
+        (lambda: saved(cache_implementation="paged"), "cache_implementation='paged'…leave it out"),
         (lambda: write(guidance_scale=1.5), "guidance_scale"),
         (lambda: write(generation_config=GenerationConfig(do_sample=True)), "one by one, do_sample=True"),
         (lambda: write(stop_strings=["kg"]), "NumberTokenizer.from_pretrained(folder)"),

@@ -118,6 +118,20 @@ def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
         NumberModel.from_pretrained(tmp_path / "small")
 
 
+@pytest.mark.parametrize("start", ["pissa", "olora", "gaussian"])
+def test_an_adapter_whose_start_changes_the_base_is_loaded_with_it(start, base, tmp_path):
+    peft = pytest.importorskip("peft")
+    backbone = transformers.AutoModelForCausalLM.from_pretrained(base("llama"))
+    lora = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=start)
+    made = NumberModel(peft.get_peft_model(backbone, lora), tiny.embedding("xval")).eval()
+    made.save_pretrained(tmp_path / "small", base=True)
+    loaded = NumberModel.from_pretrained(tmp_path / "small")
+    same(loaded(**tiny.batch()).logits, made(**tiny.batch()).logits)
+    small = weights(tmp_path / "small")
+    assert any("base_layer" in name for name in small) == (start != "gaussian")
+    assert not any("mlp" in name for name in small)
+
+
 def test_a_state_dict_that_is_given_is_saved_as_the_model_s_own(base, tmp_path):
     made = model(base("gpt2"), "gpt2", "frozen", PreTrainedNumberModel)
     made.save_pretrained(tmp_path / "own")

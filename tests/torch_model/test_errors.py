@@ -169,7 +169,7 @@ ERRORS = {
         (lambda: NumberModel(tiny.Plain(), None, vocab_size=tiny.VOCAB + 1), "resize_token_embeddings"),
         (lambda: xval_gpt2(50, 16, 1, 2, token_head="deep"), "'deep' is unknown"),
         (without_causal, "causal=True"),
-        (without_positions, "takes no position_ids…pack_attention_mask=True"),
+        (without_positions, "does not keep…apart…pack_attention_mask=True"),
         (packed, "seq_lengths is a column of a file, which has one value per piece of a document"),
         (lambda: call(bare("BertModel", tiny.embedding("xval"), tiny.head("scalar"))), "ForMaskedLM"),
         *((lambda kind=kind: bare(kind, None), "is_decoder=False; set config.is_decoder = True") for kind in ("BertLMHeadModel", "RobertaForCausalLM")),

@@ -170,6 +170,38 @@ def test_packed_rows_are_as_alone(kind):
     assert (made(**seen).hidden - found.hidden).abs().max() > 0.1
 
 
+# most have layers or masks that ignore positions
+EXPERTS = {"num_local_experts": 2, "num_experts_per_tok": 2, "num_key_value_heads": 2}
+OF_EACH_KIND = {
+    "Falcon": {},
+    "GptOss": EXPERTS | {"head_dim": 8},
+    "GraniteMoe": EXPERTS,
+    "Lfm2": {"layer_types": ["conv", "full_attention"], "num_key_value_heads": 2},
+    "Mamba": {"state_size": 8},
+    "Mixtral": EXPERTS,
+    "OPT": {"ffn_dim": 32, "word_embed_proj_dim": tiny.D},
+}
+
+
+@pytest.mark.parametrize("name", OF_EACH_KIND)
+def test_a_packed_text_is_as_alone_or_refused(name):
+    """No model computes it with the text in front of it and says nothing."""
+    kind = getattr(transformers, f"{name}ForCausalLM")
+    config = tiny.SIZES | tiny.POSITIONS | tiny.ENDS | OF_EACH_KIND[name]
+    made = NumberModel(tiny.lively(kind, kind.config_class(**config)), None).eval()
+    ids = torch.arange(2, 14)[None]
+    alone = made(ids[:, 7:])
+    apart = torch.tensor([[*range(7), *range(5)]])
+    if name in ("GraniteMoe", "Mixtral"):
+        same(made(ids, position_ids=apart).hidden[:, 7:], alone.hidden, atol=1e-5)
+        return
+    with pytest.raises(ModelError, match="does not keep the documents of packed rows"):
+        made(ids, position_ids=apart)
+    together = made(ids, torch.ones_like(ids), apart)  # the way out
+    assert (together.hidden[:, 7:] - alone.hidden).abs().max() > 0.1
+    same(made(ids, position_ids=torch.arange(12)[None]).hidden, made(ids).hidden)  # one text
+
+
 @EVERY_KIND_AND_HEAD
 def test_gradients_reach_every_parameter(kind, name):
     """In a batch without any number too, there of zeros, as DDP waits for each."""
