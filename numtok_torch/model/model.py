@@ -331,10 +331,10 @@ class NumberModel(nn.Module):
             places = self._positions[decoder]
             if places is not None and readable(rows) and rows.shape[1] > places:
                 check_positions(self.transformer, places, rows.shape[1], inputs, decoder)
-        given = None if self.task == "texts" else inputs.get("position_ids")
-        if given is not None and readable(given):
-            known = self._keeps_apart
-            self._keeps_apart = check_apart(self.transformer, self.causal, vectors, inputs, known)
+        position_ids = None if self.task == "texts" else inputs.get("position_ids")
+        if position_ids is not None and readable(position_ids):
+            keeps = self._keeps_apart
+            self._keeps_apart = check_apart(self.transformer, self.causal, vectors, inputs, keeps)
         return run_backbone(self.transformer, self.causal, input_ids, vectors, inputs, decoding)
 
     def _check_ids(self, input_ids: Tensor) -> None:

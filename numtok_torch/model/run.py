@@ -166,24 +166,24 @@ def mask_apart(
 
 
 def check_apart(
-    backbone: Any, causal: bool, vectors: Tensor, inputs: Mapping[str, Any], known: bool | None
+    backbone: Any, causal: bool, vectors: Tensor, inputs: Mapping[str, Any], keeps: bool | None
 ) -> bool | None:
     """Refuse packed rows of word ``vectors``, with their masks in ``inputs``, in which one text
-    would see another. Return whether the backbone keeps texts apart; None if that is not ``known``
+    would see another. Return whether the backbone keeps texts apart; None if that is not known
     yet.
     """
     if inputs.get("attention_mask") is not None:
-        return known
-    if known is None:  # all processes find out at once, whichever of them has packed rows
-        known = keeps_apart(backbone, causal, vectors)
-    if not known and bool((inputs["position_ids"].diff() != 1).any()):
+        return keeps
+    if keeps is None:  # all processes find out at once, whichever of them has packed rows
+        keeps = keeps_apart(backbone, causal, vectors)
+    if not keeps and bool((inputs["position_ids"].diff() != 1).any()):
         raise ModelError(
             f"{type(backbone).__name__} does not keep the documents of packed rows and blocks"
             " apart: each would see those in front of it. Let them see each other, with"
             " NumberCollator(pack_attention_mask=True) or NumberDataset(separate=False), or do not"
             " pack"
         )
-    return known
+    return keeps
 
 
 def keeps_apart(backbone: Any, causal: bool, vectors: Tensor) -> bool:
