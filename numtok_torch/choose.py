@@ -80,6 +80,11 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
 
     Raises:
         RepresentationError: for an unknown name or option.
+
+    Example:
+        >>> from numtok_torch import embedding_from_config
+        >>> embedding_from_config({"name": "exponent_bins", "n": 50}, d_model=8).vectors
+        Embedding(51, 8)
     """
     if config.get("name") == SumEmbedding.name:
         return SumEmbedding([embedding_from_config(part, d_model) for part in config["embeddings"]])
@@ -92,6 +97,11 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
 
     Raises:
         RepresentationError: for an unknown name or option.
+
+    Example:
+        >>> from numtok_torch import head_from_config
+        >>> head_from_config({"name": "quantiles", "quantiles": [0.1, 0.5, 0.9]}, d_model=8).network
+        Linear(in_features=8, out_features=3, bias=True)
     """
     kind: type[NumberHead] = named("head", config.get("name"))
     return from_config(kind, config, d_model)
@@ -117,6 +127,13 @@ def embedding_from_schema(
         SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no
             layer.
         RepresentationError: for an option that none of the layers has.
+
+    Example:
+        >>> import numtok
+        >>> from numtok_torch import embedding_from_schema
+        >>> batch = numtok.Tokenizer.from_pretrained(numbers="exponent_bins").encode_batch(["5 km"])
+        >>> embedding_from_schema(batch.schema, d_model=8).vectors
+        Embedding(201, 8)
     """
     kinds = [(_embedding_of(one), one) for one in representations_of(schema) if one.columns()]
     if not kinds:
@@ -162,6 +179,13 @@ def head_from_schema(
     Raises:
         SchemaError: if the data are not numtok's, or have no target for such a head.
         RepresentationError: for an unknown head or option.
+
+    Example:
+        >>> import numtok
+        >>> from numtok_torch import head_from_schema
+        >>> batch = numtok.Tokenizer.from_pretrained(numbers="bits").encode_batch(["5 km"])
+        >>> head_from_schema(batch.schema, d_model=8).network
+        Linear(in_features=8, out_features=32, bias=True)
     """
     shown = representations_of(schema)
     own_heads = [found for one in shown if (found := layer_of(one.name, "head"))]
