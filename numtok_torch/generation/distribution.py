@@ -49,6 +49,13 @@ class NumberDistribution:
         outside: the probability of anything that is no number of the format.
         unwalked: the probability of what was not looked at: no value has more than that to add to
             its probability, and neither has ``outside``.
+
+    Example:
+        >>> from decimal import Decimal
+        >>> values, shares = (Decimal(5), Decimal(7)), (0.75, 0.25)
+        >>> distribution = NumberDistribution(values, shares, outside=0.0, unwalked=0.0)
+        >>> distribution.mean, distribution.median, distribution.interval(coverage=0.9)
+        (5.5, Decimal('5'), (Decimal('5'), Decimal('7')))
     """
 
     values: tuple[Decimal, ...]
@@ -138,6 +145,16 @@ def number_distribution(
     Raises:
         ModelError: for a model that does not write text, an empty prompt, and other options out of
             range.
+
+    Example:
+        >>> import math, numtok
+        >>> def next_tokens(text):  # log probabilities, as a server gives them
+        ...     digits = {" 5": math.log(0.75), " 7": math.log(0.25)}
+        ...     return digits if text == "It has" else {" km": 0.0}
+        >>> digit = numtok.NumberFormat(0, 9)
+        >>> distribution = number_distribution(next_tokens, None, "It has", digit)
+        >>> distribution.values, distribution.probabilities
+        ((Decimal('5'), Decimal('7')), (0.75, 0.25))
     """
     if not 0 < mass <= 1 or batch_size < 1 or max_prefixes < 1:
         raise ModelError(
