@@ -56,6 +56,10 @@ def exact_match(predictions: Any, references: Any) -> float:
     Exact values are compared, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one, and
     ``1,234`` is 1234; minus zero is zero. (The published code accepts a difference below
     10^-digits, which lets answers pass that are off by one in the last digit.)
+
+    Example:
+        >>> exact_match(["1.50", "5 apples"], [1.5, 5])
+        0.5
     """
     return float(np.mean([one == right for one, right in _all_pairs(predictions, references)]))
 
@@ -74,6 +78,10 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
 
     Every pair weighs the same, so that one very long prediction does not outweigh the others; the
     time taken goes by the digits written, not by the exponent.
+
+    Example:
+        >>> round(digit_accuracy(["12"], ["112"]), 3)
+        0.667
     """
     pairs = _all_pairs(predictions, references)
     return float(
@@ -84,6 +92,10 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
 def share_unparseable(predictions: Any) -> float:
     """Return the share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a
     number].
+
+    Example:
+        >>> share_unparseable(["5", "5 apples"])
+        0.5
     """
     predicted = _decimals(predictions, "predictions")
     _something(len(predicted))
@@ -91,7 +103,12 @@ def share_unparseable(predictions: Any) -> float:
 
 
 def mean_absolute_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """Return 1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64."""
+    """Return 1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64.
+
+    Example:
+        >>> mean_absolute_error([1, 2], [1, 4])
+        1.0
+    """
     difference = np.abs(_differences(_pairs(predictions, references, invalid)))
     return float(np.sum(difference / len(difference)))  # a sum of all would overflow sooner
 
@@ -102,6 +119,10 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
 
     Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64
     have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
+
+    Example:
+        >>> log_error([1, 10], [1, 1])
+        0.5
     """
     return float(np.mean(_log_errors(predictions, references, invalid)))
 
@@ -109,6 +130,10 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
 def median_log_error(predictions: Any, references: Any, invalid: str = "error") -> float:
     """Return the median in place of the mean of :func:`log_error`, which one zero does not make
     infinite: half of the predictions are off by no more decades than this.
+
+    Example:
+        >>> median_log_error([0, 1, 10], [1, 1, 1])
+        1.0
     """
     return float(np.median(_log_errors(predictions, references, invalid)))
 
@@ -123,6 +148,10 @@ def _log_errors(predictions: Any, references: Any, invalid: str) -> list[float]:
 def r_squared(predictions: Any, references: Any, invalid: str = "error") -> float:
     """Return the coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all
     references are equal (Draper and Smith 1998, section 1.3).
+
+    Example:
+        >>> r_squared([1, 2, 4], [1, 2, 3])
+        0.5
     """
     pairs = _pairs(predictions, references, invalid)
     residuals = _differences(pairs)
@@ -153,6 +182,14 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
     Returns:
         ``numbers``, how many there were; :func:`exact_match`, :func:`mean_absolute_error`,
         :func:`median_log_error` and :func:`r_squared`.
+
+    Example:
+        >>> import numpy as np
+        >>> from transformers import EvalPrediction
+        >>> values = np.array([[[5.0, 5.0, 1.0], [8.0, 10.0, 1.0]]])  # as numbers_only has them
+        >>> metrics = number_metrics(EvalPrediction(values, None))
+        >>> metrics["numbers"], metrics["exact_match"], metrics["mean_absolute_error"]
+        (2.0, 0.5, 1.0)
     """
     values = evaluated.predictions  # several arrays, unless numbers_only has made one of them
     batches = values if isinstance(values, list) else [values]  # with eval_do_concat_batches=False
@@ -174,6 +211,14 @@ def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
     """Reduce the outputs of a NumberModel to what :func:`number_metrics` needs, for a Trainer to
     collect in place of all logits: (batch, seq, 3), the number predicted, the right one, and 1
     where there is a number. Numbers that are infinite as float64 are left out, as from losses.
+
+    Example:
+        >>> import torch
+        >>> logits, predicted = torch.zeros(1, 2, 10), torch.tensor([[torch.nan, 5.0]])
+        >>> right = torch.tensor([[torch.nan, 6.0]])
+        >>> numbers_only((logits, predicted, right), labels=None)
+        tensor([[[nan, nan, 0.],
+                 [5., 6., 1.]]])
     """
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise InputError("the model predicts no numbers: give it a head, and rows with numbers")
