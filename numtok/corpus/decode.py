@@ -132,6 +132,12 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
 
     Raises:
         SchemaError: if the file was encoded with another source tokenizer.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "fone.parquet", numbers="fone:6,4")
+        >>> tokenizer_of("fone.parquet").representations[0].spec()
+        'fone:6,4'
     """
     source = saved_beside(path) if source is None else source
     path = find_inputs(path)[0].path
