@@ -64,6 +64,15 @@ class NumberTokenizer(NumberTokenizerBase):
     Attributes:
         return_numbers: whether a call that does not say returns the number columns.
         numtok: the :class:`numtok.Tokenizer` with the same settings, which gives the same ids.
+
+    Example:
+        >>> from numtok.hf import NumberTokenizer
+        >>> tokenizer = NumberTokenizer.from_pretrained()
+        >>> encoded = tokenizer("from 5 to 10", return_numbers=True)
+        >>> encoded["number_value"]
+        [1.0, 5.0, 1.0, 10.0]
+        >>> tokenizer.decode(encoded["input_ids"], number_value=encoded["number_value"])
+        'from 5 to 10'
     """
 
     _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}
