@@ -48,7 +48,13 @@ BETWEEN = (" ", ", ", " km", "\n", "é ", " [NUM] ", "[/NUM]", "-", "(", "x", ".
 
 
 def literals() -> st.SearchStrategy[str]:
-    """Draw a number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range."""
+    """Draw a number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(literals(), lambda literal: len(literal) > 0)
+        '0'
+    """
     written = st.builds(
         lambda sign, digits, point, power: (
             sign + digits[:point] + ("." if point < len(digits) else "") + digits[point:] + power
@@ -62,23 +68,48 @@ def literals() -> st.SearchStrategy[str]:
 
 
 def numbers(max_size: int = 8) -> st.SearchStrategy[Numbers]:
-    """Draw exact numbers, as they are found in a text."""
+    """Draw exact numbers, as they are found in a text.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(numbers(), lambda numbers: len(numbers) > 0).text().to_pylist()
+        ['0']
+    """
     return st.lists(literals(), max_size=max_size).map(Numbers.parse)
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Draw texts with numbers in them, between words, marks, literal ``[NUM]`` and other scripts."""
+    """Draw texts with numbers in them, between words, marks, literal ``[NUM]`` and other scripts.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(texts(), lambda text: len(text) > 0)
+        '0'
+    """
     parts = st.one_of(literals(), st.sampled_from(BETWEEN), st.text(max_size=4))
     return st.lists(parts, max_size=8).map("".join)
 
 
 def batches(max_size: int = 4) -> st.SearchStrategy[list[str]]:
-    """Draw the texts of a batch; some are empty."""
+    """Draw the texts of a batch; some are empty.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(batches(), lambda batch: len(batch) > 1)
+        ['', '']
+    """
     return st.lists(texts(), max_size=max_size)
 
 
 def grammars() -> st.SearchStrategy[Grammar]:
-    """Draw a preset of the grammar."""
+    """Draw a preset of the grammar.
+
+    Example:
+        >>> import numtok
+        >>> from hypothesis import find
+        >>> find(grammars(), lambda grammar: grammar.decimal == ",") == numtok.Grammar.european()
+        True
+    """
     presets = (
         Grammar.prose,
         Grammar.data,
@@ -108,6 +139,10 @@ def check_representation(representation: Representation, examples: int = 50) -> 
 
     Raises:
         AssertionError: with the smallest example that fails.
+
+    Example:
+        >>> import numtok
+        >>> check_representation(numtok.XVal(), examples=2)  # raises nothing
     """
     check_options(representation)
     limits = settings(

@@ -80,6 +80,11 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
 
     Raises:
         RepresentationError: for an unknown name or option.
+
+    Example:
+        >>> from numtok_torch import embedding_from_config
+        >>> embedding_from_config({"name": "exponent_bins", "n": 50}, d_model=8).vectors
+        Embedding(51, 8)
     """
     if config.get("name") == SumEmbedding.name:
         return SumEmbedding([embedding_from_config(part, d_model) for part in config["embeddings"]])
@@ -92,6 +97,11 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
 
     Raises:
         RepresentationError: for an unknown name or option.
+
+    Example:
+        >>> from numtok_torch import head_from_config
+        >>> head_from_config({"name": "quantiles", "quantiles": [0.1, 0.5, 0.9]}, d_model=8).network
+        Linear(in_features=8, out_features=3, bias=True)
     """
     kind: type[NumberHead] = named("head", config.get("name"))
     return from_config(kind, config, d_model)

@@ -231,6 +231,14 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
     Returns:
         ``numbers``, how many there were; :func:`exact_match`, :func:`mean_absolute_error`,
         :func:`median_log_error` and :func:`r_squared`.
+
+    Example:
+        >>> import numpy as np
+        >>> from transformers import EvalPrediction
+        >>> values = np.array([[[5.0, 5.0, 1.0], [8.0, 10.0, 1.0]]])  # as numbers_only has them
+        >>> metrics = number_metrics(EvalPrediction(values, None))
+        >>> metrics["numbers"], metrics["exact_match"], metrics["mean_absolute_error"]
+        (2.0, 0.5, 1.0)
     """
     values = evaluated.predictions  # several arrays, unless numbers_only has made one of them
     batches = values if isinstance(values, list) else [values]  # with eval_do_concat_batches=False
@@ -252,6 +260,14 @@ def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
     """Reduce the outputs of a NumberModel to what :func:`number_metrics` needs, for a Trainer to
     collect in place of all logits: (batch, seq, 3), the number predicted, the right one, and 1
     where there is a number. Numbers that are infinite as float64 are left out, as from losses.
+
+    Example:
+        >>> import torch
+        >>> logits, predicted = torch.zeros(1, 2, 10), torch.tensor([[torch.nan, 5.0]])
+        >>> right = torch.tensor([[torch.nan, 6.0]])
+        >>> numbers_only((logits, predicted, right), labels=None)
+        tensor([[[nan, nan, 0.],
+                 [5., 6., 1.]]])
     """
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise InputError("the model predicts no numbers: give it a head, and rows with numbers")

@@ -49,6 +49,18 @@ class NumberTrainer(Trainer):
             vector for each token of the data, or one that was made for another tokenizer than the
             data.
         SchemaError: for data of numtok without a collator.
+
+    Example:
+        >>> import numtok, numtok_torch, transformers
+        >>> tokenizer = numtok.Tokenizer.from_pretrained()
+        >>> data = numtok_torch.NumberDataset(tokenizer.encode_batch(["It weighs 1.5 kg"]))
+        >>> sizes = {"vocab_size": tokenizer.vocab_size, "d_model": 8, "n_layers": 1, "n_heads": 1}
+        >>> backbone = numtok_torch.xval_gpt2(**sizes)
+        >>> model = numtok_torch.NumberModel.build(backbone, data, tokenizer)
+        >>> arguments = transformers.TrainingArguments("out", max_steps=1, save_strategy="no")
+        >>> NumberTrainer(model, arguments, train_dataset=data).train().global_step
+        {'train_runtime': ...}
+        1
     """
 
     def __init__(

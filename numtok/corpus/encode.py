@@ -65,6 +65,12 @@ def encode_corpus(
 
     Raises:
         NumtokError: also for an input that was cut or replaced while it was read.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="bits")
+        >>> encode_corpus(["sample.jsonl"], "encoded.parquet", tokenizer).documents
+        31
     """
     sources = find_inputs(inputs, options.input_format)
     check_formats(sources, options.text_unit, options.delimiter)

@@ -63,6 +63,13 @@ class Exported:
         left_out: rows without tokens, of empty or null documents, which are not written.
         bytes: the size of all files.
         seconds: how long it took.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "encoded.parquet")
+        >>> exported = numtok.export_files("encoded.parquet", "megatron", end_token=0)
+        >>> exported.sequences, exported.files["input_ids"]
+        (31, 'megatron')
     """
 
     files: dict[str, str] = field(default_factory=dict)

@@ -73,6 +73,12 @@ class Summary(EncodeReport):
         resumed: of ``shards_done``, those that an earlier run had done.
         share: whether this is what became of a share of the shards; the counts are of that share.
         splits: documents of each split, if there are any.
+
+    Example:
+        >>> import numtok
+        >>> summary = numtok.encode_files("sample.jsonl", "encoded.parquet")
+        >>> summary.documents, summary.rows, summary.output
+        (31, 31, 'encoded.parquet')
     """
 
     skipped: int = 0

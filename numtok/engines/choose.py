@@ -31,7 +31,7 @@ from numtok.options import shown_option
 
 
 class EngineWarning(UserWarning):
-    """The fast engine is not used, and why."""
+    """Warns that the fast engine is not used, and says why."""
 
 
 # packages whose lines are no user's: ours, and those that call us

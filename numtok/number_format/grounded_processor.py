@@ -47,6 +47,15 @@ class GroundedLogitsProcessor(RowsProcessor):
 
     Raises:
         FormatError: for a tokenizer without an end token, or without tokens for single digits.
+
+    Example:
+        >>> import numtok.hf, torch
+        >>> tokenizer = numtok.hf.NumberTokenizer.from_pretrained(numbers="subword")
+        >>> processor = GroundedLogitsProcessor(tokenizer, "Sales: 12, then 340.", eos_token_id=0)
+        >>> ids = tokenizer("Sales rose to 3", return_tensors="pt").input_ids
+        >>> scores = processor(ids, torch.zeros(1, len(tokenizer)))
+        >>> tokenizer.decode(scores[0].isfinite().nonzero().flatten())  # tokens that may follow
+        '4'
     """
 
     def __init__(

@@ -81,6 +81,11 @@ class Representation(ABC):
             fingerprint of data written before they existed stays the same.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
+
+    Example:
+        >>> import numtok
+        >>> numtok.FoNE(2, 0).fits(numtok.Numbers.parse(["99", "100"])).tolist()
+        [True, False]
     """
 
     name: ClassVar[str]
@@ -204,6 +209,12 @@ class SingleToken(Representation):
     Attributes:
         exact: whether :meth:`decode` gives decimals exactly, so that text is written from it rather
             than from a float64.
+
+    Example:
+        >>> import numtok
+        >>> xval = numtok.XVal(scale=0.5)
+        >>> xval.decode(xval.encode(numtok.Numbers.parse(["5", "-3"]))).to_float64().tolist()
+        [5.0, -3.0]
     """
 
     exact: ClassVar[bool] = False
@@ -284,6 +295,12 @@ class SpelledOut(Representation):
             If not, all symbols are added tokens.
         order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or
             ``"lsd"``; None if they are not.
+
+    Example:
+        >>> import numtok
+        >>> place = numtok.PlaceValue()
+        >>> place.decode(place.encode(numtok.Numbers.parse(["5", "-30.2"]))).to_pylist()
+        ['5', '-30.2']
     """
 
     shares_vocabulary: ClassVar[bool] = True

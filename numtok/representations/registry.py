@@ -56,8 +56,9 @@ def register(kind: Kind, *, embedding: Layer = None, head: Layer = None) -> Kind
 @overload
 def register(*, embedding: Layer = None, head: Layer = None) -> Callable[[Kind], Kind]: ...
 def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -> Any:
-    """Make a representation known by its name, and its columns to files, to the drop-in and to
-    torch; called, or to decorate a class with. Calling it again adds a layer, or replaces one.
+    """Register a representation: its name for options and JSON, its columns for files,
+    ``numtok.hf`` and torch. Call it, or decorate a class with it. A second call adds a layer, or
+    replaces one.
 
     Args:
         kind: the representation.
@@ -68,6 +69,11 @@ def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -
     Raises:
         RepresentationError: if another class has the name, or a column of that name is declared in
             another way.
+
+    Example:
+        >>> import numtok
+        >>> register(numtok.LogFourier, head="numtok_torch:MixtureHead").name
+        'logfourier'
     """
     if kind is None:
         return lambda decorated: register(decorated, embedding=embedding, head=head)

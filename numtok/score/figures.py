@@ -92,6 +92,12 @@ class Place:
         text: the figure as written.
         start, stop: its span in the source, in characters.
         value: the exact value as written: 25 for 25%.
+
+    Example:
+        >>> from numtok.score import grounded
+        >>> place = grounded("12 voted", ["no figure here", "12 of 48 voted"])[0].found[0]
+        >>> place.source, place.text, place.start, place.stop
+        (1, '12', 0, 2)
     """
 
     source: int

@@ -51,6 +51,12 @@ class Figure:
             ``difference``, ``product``, ``quotient``, ``percent of``, ``percent change`` or
             ``complement`` (of 100%); empty if it is not found.
         ignored: what it is if it claims nothing: ``year``, ``date``, ``list`` and so on.
+
+    Example:
+        >>> from numtok.score import grounded
+        >>> figure = grounded("About 1.2 million", "1,234,567 were sold")[0]
+        >>> figure.text, figure.how, figure.found[0].text
+        ('1.2 million', 'rounded', '1,234,567')
     """
 
     text: str

@@ -45,6 +45,11 @@ class GroundedReport:
         ignored: figures that claim nothing, by kind.
         missing: the ungrounded figures.
         capped: answers whose sources have more figures than are computed with.
+
+    Example:
+        >>> report = GroundedReport(figures=4, ungrounded=1)
+        >>> report.share
+        0.75
     """
 
     answers: int = 0

@@ -50,6 +50,11 @@ class Tasks:
 
     Raises:
         InputError: for an unknown task, or a level or digits out of range.
+
+    Example:
+        >>> question = Tasks(count=1, tasks=["add"], levels=[2])[0]
+        >>> question["prompt"], question["answer"]
+        ('What is 0.96 + 3.4?', '4.36')
     """
 
     def __init__(
@@ -87,6 +92,11 @@ def is_right(question: dict[str, Any], answer: str, tolerance: str = "0") -> boo
     """Whether a text answers a question of :class:`Tasks`: the last capital from A to E that stands
     alone for an interval, all numbers of a sorted list in their order, or the final number as
     :func:`numtok.score.equal` has it.
+
+    Example:
+        >>> question = {"task": "add", "level": 1, "prompt": "What is 2 + 3?", "answer": "5"}
+        >>> is_right(question, "2 + 3 is 5."), is_right(question, "It is 6.")
+        (True, False)
     """
     if question["task"] == "interval":
         letters = re.findall(rf"\b[{LETTERS}]\b", answer)

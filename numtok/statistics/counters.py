@@ -51,7 +51,7 @@ LABELS: dict[str, range | tuple[str, ...]] = {
 
 
 class Histograms(dict[str, Ints]):
-    """Counts, int64, by the names of ``LABELS``, where those not counts_by_name are 0."""
+    """Counts, int64, by the names of ``LABELS``; all 0 for a name that is not given."""
 
     def __init__(self, counts_by_name: Mapping[str, Ints]) -> None:
         labels = LABELS.items()

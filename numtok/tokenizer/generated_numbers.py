@@ -198,6 +198,13 @@ class PlaceTracker:
         rules: those of numbers that are tokens of the text, which say where one begins and ends;
             None for numbers in brackets.
         point: the decimal mark.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="place:lsd")
+        >>> tracker = PlaceTracker.of(tokenizer)
+        >>> [int(tracker.step([token])[0]) for token in tokenizer.encode("417 km").input_ids]
+        [0, 1, 2, 3, 0, 0]
     """
 
     def __init__(

@@ -109,6 +109,15 @@ class NumberCollator:
     Raises:
         SchemaError: for options that make no sense, and when called, for rows that do not fit
             together.
+
+    Example:
+        >>> import numtok
+        >>> from numtok_torch import NumberCollator, NumberDataset
+        >>> data = NumberDataset(numtok.Tokenizer.from_pretrained().encode_batch(["5 km", "7"]))
+        >>> collator = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
+        >>> batch = collator([data[0], data[1]])
+        >>> batch["labels"].tolist(), batch["number_mask"].tolist()
+        ([[16000, 5580], [16000, -100]], [[True, False], [True, False]])
     """
 
     pad_token_id: int

@@ -261,6 +261,13 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
             processes by itself, batches of any width with ``TrainingArguments(...,
             accelerator_config={"dispatch_batches": False})``.
         separate: as in :class:`NumberDataset`, for packed files.
+
+    Example:
+        >>> import numtok
+        >>> from numtok_torch import IterableNumberDataset
+        >>> _ = numtok.encode_files("sample.jsonl", "sample.parquet")
+        >>> next(iter(IterableNumberDataset("sample.parquet")))["number_value"][:3]
+        array([ 1.82,  6.  , 15.  ])
     """
 
     def __init__(

@@ -68,6 +68,19 @@ class NumberEmbedding(NumberLayer):
 
     Shape:
         - inputs_embeds: (batch, seq, d_model), any float dtype; output: the same.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import NumberEmbedding
+        >>> class AddValue(NumberEmbedding):
+        ...     name, streams = "add_value", ("number_value",)
+        ...
+        ...     def embed(self, words, rows):
+        ...         return words + rows.unsqueeze(1)
+        >>> mask, values = torch.tensor([[0, 1]]), torch.tensor([[1.0, 7.0]])
+        >>> numbers = {"number_mask": mask, "number_value": values}
+        >>> AddValue(d_model=2)(torch.ones(1, 2, 2), numbers).tolist()
+        [[[1.0, 1.0], [8.0, 8.0]]]
     """
 
     streams: tuple[str, ...] = ()
@@ -264,6 +277,11 @@ class SumEmbedding(NumberEmbedding):
 
     Args:
         embeddings: at least one; all for the same ``d_model``.
+
+    Example:
+        >>> from numtok_torch import ExponentBinsEmbedding, SumEmbedding, XValEmbedding
+        >>> SumEmbedding([XValEmbedding(d_model=8), ExponentBinsEmbedding(d_model=8)]).streams
+        ('number_scaled', 'number_bin')
     """
 
     name = "sum"

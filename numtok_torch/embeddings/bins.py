@@ -20,6 +20,14 @@ class ExponentBinsEmbedding(TableEmbedding):
 
     Shape:
         - number_bin: (batch, seq), 0 to n, any integer.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import ExponentBinsEmbedding
+        >>> mask, bins = torch.tensor([[0, 1]]), torch.tensor([[0, 101]])
+        >>> numbers = {"number_mask": mask, "number_bin": bins}
+        >>> ExponentBinsEmbedding(d_model=4)(torch.zeros(1, 2, 4), numbers).any(-1).tolist()
+        [[False, True]]
     """
 
     name = "exponent_bins"
@@ -52,6 +60,14 @@ class QuantileBinsEmbedding(TableEmbedding):
     Shape:
         - number_quantile_bin: (batch, seq), 0 to n - 1, any integer;
         - number_quantile, with ``soft``: (batch, seq), 0 to n, float.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import QuantileBinsEmbedding
+        >>> mask, bins = torch.tensor([[0, 1]]), torch.tensor([[0, 63]])
+        >>> numbers = {"number_mask": mask, "number_quantile_bin": bins}
+        >>> QuantileBinsEmbedding(d_model=4, n=64)(torch.zeros(1, 2, 4), numbers).any(-1).tolist()
+        [[False, True]]
     """
 
     name = "quantile_bins"

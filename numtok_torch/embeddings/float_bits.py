@@ -62,6 +62,15 @@ class FloatBitsEmbedding(FeatureEmbedding):
     Shape:
         - number_bits: (batch, seq, width), or with ``reciprocal`` twice as many, 0 or 1, any
           integer; or (batch, seq), the bits of x as a number, int64.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import FloatBitsEmbedding
+        >>> mask, bits_of_one = torch.tensor([[1]]), torch.tensor([[0x3F800000]])
+        >>> numbers = {"number_mask": mask, "number_bits": bits_of_one}
+        >>> layer = FloatBitsEmbedding(d_model=32, combine="add")
+        >>> layer(torch.zeros(1, 1, 32), numbers)[0, 0, :9].tolist()  # sign and exponent
+        [-1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     name = "bits"

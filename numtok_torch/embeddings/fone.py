@@ -40,6 +40,15 @@ class FoNEEmbedding(FeatureEmbedding):
         - number_digits: (batch, seq, digits), or (batch, seq, chunks, chunk), any integer, least
           significant first;
         - or number_fourier: (batch, seq, f, 2), or (batch, seq, chunks, f, 2), float.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import FoNEEmbedding
+        >>> mask, digits_of_13 = torch.tensor([[1]]), torch.tensor([[[3, 1]]])
+        >>> numbers = {"number_mask": mask, "number_digits": digits_of_13}
+        >>> layer = FoNEEmbedding(d_model=4, int_digits=2, frac_digits=0)
+        >>> layer(torch.zeros(1, 1, 4), numbers)  # cos, sin of 2π13/10 and of 2π13/100
+        tensor([[[-0.3090,  0.9511,  0.6845,  0.7290]]])
     """
 
     name = "fone"
@@ -102,6 +111,13 @@ class FoNEDigitEmbedding(FeatureEmbedding):
 
     Shape:
         - input_ids: (batch, seq), any integer.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import FoNEDigitEmbedding
+        >>> layer = FoNEDigitEmbedding(d_model=2, digit_ids=range(10), combine="replace")
+        >>> layer(torch.ones(1, 2, 2), {"input_ids": torch.tensor([[0, 17]])}).tolist()
+        [[[1.0, 0.0], [1.0, 1.0]]]
     """
 
     name = "fone_digits"

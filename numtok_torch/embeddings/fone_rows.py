@@ -51,6 +51,14 @@ def start_as_fone(
     Raises:
         RepresentationError: if the features are more than a row, the rows fewer than the
             vocabulary's, or no number is a token.
+
+    Example:
+        >>> import numtok, torch
+        >>> from numtok_torch import start_as_fone
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="digits:1")
+        >>> embedding = torch.nn.Embedding(tokenizer.vocab_size, 24)
+        >>> start_as_fone(embedding, tokenizer, highest=3)
+        {16: 0, 17: 1, 18: 2, 19: 3}
     """
     weight, width = embedding.weight, 2 * len(periods)  # (rows, d_model)
     rows = _rows(tokenizer, highest, spaced)

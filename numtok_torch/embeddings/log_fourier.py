@@ -25,6 +25,14 @@ class LogFourierEmbedding(FeatureEmbedding):
 
     Shape:
         - number_log_fourier: (batch, seq, k + 1, 2), float.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import LogFourierEmbedding
+        >>> mask, features = torch.tensor([[0, 1]]), torch.ones(1, 2, 9, 2)
+        >>> numbers = {"number_mask": mask, "number_log_fourier": features}
+        >>> LogFourierEmbedding(d_model=4)(torch.zeros(1, 2, 4), numbers).any(-1).tolist()
+        [[False, True]]
     """
 
     name = "logfourier"

@@ -60,6 +60,14 @@ class PlaceValueEmbedding(TableEmbedding):
 
     Shape:
         - place_value: (batch, seq), any integer.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import PlaceValueEmbedding
+        >>> layer = PlaceValueEmbedding(d_model=4, zero_init=False)
+        >>> changed = layer(torch.zeros(1, 3, 4), {"place_value": torch.tensor([[0, 2, 1]])})
+        >>> changed.any(-1).tolist()
+        [[False, True, True]]
     """
 
     name = "place"

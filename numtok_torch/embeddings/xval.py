@@ -42,6 +42,14 @@ class XValEmbedding(NumberEmbedding):
 
     Shape:
         - number_scaled: (batch, seq), float.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import XValEmbedding
+        >>> mask, values = torch.tensor([[0, 1]]), torch.tensor([[1, 2.5]])
+        >>> numbers = {"number_mask": mask, "number_scaled": values}
+        >>> XValEmbedding(d_model=2)(torch.ones(1, 2, 2), numbers).tolist()
+        [[[1.0, 1.0], [2.5, 2.5]]]
     """
 
     name = "xval"

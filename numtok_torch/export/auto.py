@@ -55,6 +55,14 @@ NEW_TOKENS = 20  # as of transformers' generate, where nothing says how many
 class NumberConfig(PreTrainedConfig):  # type: ignore[misc,unused-ignore]
     """``config.json`` beside a number model: the backbone's class and config, adapters, embedding,
     head, and how they are trained (:func:`numtok_torch.model.saving.describe`).
+
+    Example:
+        >>> import transformers
+        >>> config = transformers.GPT2Config(n_embd=8, n_layer=1, n_head=1)
+        >>> backbone = transformers.GPT2LMHeadModel(config)
+        >>> PreTrainedNumberModel(backbone, embedding=None).save_pretrained("model")
+        >>> NumberConfig.from_pretrained("model").get_text_config().n_embd
+        8
     """
 
     model_type = "numtok"
@@ -83,6 +91,13 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
 
     Attributes:
         name_or_path: where it was loaded from.
+
+    Example:
+        >>> import transformers
+        >>> config = transformers.GPT2Config(n_embd=8, n_layer=1, n_head=1)
+        >>> model = PreTrainedNumberModel(transformers.GPT2LMHeadModel(config), embedding=None)
+        >>> isinstance(model, transformers.PreTrainedModel), model.config.model_type
+        (True, 'gpt2')
     """
 
     config_class = NumberConfig
@@ -253,31 +268,76 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
 class NumberModelForCausalLM(  # type: ignore[misc,override,unused-ignore]
     PreTrainedNumberModel, GenerationMixin
 ):
-    """Loads what ``AutoModelForCausalLM`` loads, and no other kind of model."""
+    """A number model that ``AutoModelForCausalLM`` loads. ``from_pretrained`` refuses other kinds.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> backbone = GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1))
+        >>> NumberModelForCausalLM(backbone, embedding=None).save_pretrained("model")
+        >>> NumberModelForCausalLM.from_pretrained("model").causal
+        True
+    """
 
 
 class NumberModelForMaskedLM(  # type: ignore[misc,override,unused-ignore]
     PreTrainedNumberModel, GenerationMixin
 ):
-    """Loads what ``AutoModelForMaskedLM`` loads, and no other kind of model."""
+    """A number model that ``AutoModelForMaskedLM`` loads. ``from_pretrained`` refuses other kinds.
+
+    Example:
+        >>> from transformers import BertConfig, BertForMaskedLM
+        >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
+        >>> backbone = BertForMaskedLM(config)
+        >>> NumberModelForMaskedLM(backbone, embedding=None).save_pretrained("model")
+        >>> NumberModelForMaskedLM.from_pretrained("model").causal
+        False
+    """
 
 
 class NumberModelForSeq2SeqLM(  # type: ignore[misc,override,unused-ignore]
     PreTrainedNumberModel, GenerationMixin
 ):
-    """Loads what ``AutoModelForSeq2SeqLM`` loads, and no other kind of model."""
+    """A number model that ``AutoModelForSeq2SeqLM`` loads. ``from_pretrained`` refuses other kinds.
+
+    Example:
+        >>> from transformers import T5Config, T5ForConditionalGeneration
+        >>> backbone = T5ForConditionalGeneration(T5Config(d_model=8, num_layers=1, num_heads=1))
+        >>> NumberModelForSeq2SeqLM(backbone, embedding=None).save_pretrained("model")
+        >>> NumberModelForSeq2SeqLM.from_pretrained("model").decodes
+        True
+    """
 
 
 class NumberModelForSequenceClassification(  # type: ignore[misc,override,unused-ignore]
     PreTrainedNumberModel, GenerationMixin
 ):
-    """Loads what ``AutoModelForSequenceClassification`` loads, and no other kind of model."""
+    """A number model that ``AutoModelForSequenceClassification`` loads. ``from_pretrained``
+    refuses other kinds.
+
+    Example:
+        >>> from transformers import BertConfig, BertForSequenceClassification
+        >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
+        >>> backbone = BertForSequenceClassification(config)
+        >>> NumberModelForSequenceClassification(backbone, embedding=None).save_pretrained("model")
+        >>> NumberModelForSequenceClassification.from_pretrained("model").task
+        'texts'
+    """
 
 
 class NumberModelForTokenClassification(  # type: ignore[misc,override,unused-ignore]
     PreTrainedNumberModel, GenerationMixin
 ):
-    """Loads what ``AutoModelForTokenClassification`` loads, and no other kind of model."""
+    """A number model that ``AutoModelForTokenClassification`` loads. ``from_pretrained`` refuses
+    other kinds.
+
+    Example:
+        >>> from transformers import BertConfig, BertForTokenClassification
+        >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
+        >>> backbone = BertForTokenClassification(config)
+        >>> NumberModelForTokenClassification(backbone, embedding=None).save_pretrained("model")
+        >>> NumberModelForTokenClassification.from_pretrained("model").task
+        'tokens'
+    """
 
 
 def fitting(model: NumberModel) -> str:
@@ -324,6 +384,18 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
     numbers of both; of a model in memory, with ``pipeline_class=NumberTextGeneration``.
 
     What it returns has ``number_value`` beside ``generated_text``.
+
+    Example:
+        >>> import numtok.hf, numtok_torch, transformers
+        >>> tokenizer = numtok.hf.NumberTokenizer.from_pretrained()
+        >>> data = numtok_torch.NumberDataset(tokenizer.numtok.encode_batch(["It weighs 1.5 kg"]))
+        >>> sizes = {"vocab_size": len(tokenizer), "d_model": 8, "n_layers": 1, "n_heads": 1}
+        >>> backbone = numtok_torch.xval_gpt2(**sizes)
+        >>> model = PreTrainedNumberModel.build(backbone, data, tokenizer)
+        >>> parts = {"tokenizer": tokenizer, "pipeline_class": NumberTextGeneration}
+        >>> write = transformers.pipeline("text-generation", model, **parts)
+        >>> 5.0 in write("It weighs 5 kg", max_new_tokens=4)[0]["number_value"]
+        True
     """
 
     def preprocess(self, prompt_text: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]

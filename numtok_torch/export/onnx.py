@@ -58,6 +58,11 @@ def to_onnx(model: NumberModel, folder: str | Path, tokenizer: Any) -> Path:
     Raises:
         ModelError: if the model cannot be written.
         MissingDependencyError: without onnx and onnxscript.
+
+    Example:
+        >>> import numtok_torch
+        >>> numtok_torch.to_onnx(model, "exported", tokenizer)  # doctest: +SKIP
+        PosixPath('exported/model.onnx')
     """
     try:
         import onnxscript  # noqa: F401

@@ -98,6 +98,13 @@ def xval_gpt2(
     Raises:
         ModelError: for an unknown token head.
         MissingDependencyError: without transformers.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import xval_gpt2
+        >>> model = xval_gpt2(vocab_size=10, d_model=8, n_layers=1, n_heads=1)
+        >>> model(torch.tensor([[3, 9]])).logits.shape
+        torch.Size([1, 2, 10])
     """
     if token_head not in ("linear", "mlp"):
         raise ModelError(f"token_head={token_head!r} is unknown; use 'linear' or 'mlp'")

@@ -50,6 +50,13 @@ class NumberDistribution:
         outside: the probability of anything that is no number of the format.
         unwalked: the probability of what was not looked at: no value has more than that to add to
             its probability, and neither has ``outside``.
+
+    Example:
+        >>> from decimal import Decimal
+        >>> values, shares = (Decimal(5), Decimal(7)), (0.75, 0.25)
+        >>> distribution = NumberDistribution(values, shares, outside=0.0, unwalked=0.0)
+        >>> distribution.mean, distribution.median, distribution.interval(coverage=0.9)
+        (5.5, Decimal('5'), (Decimal('5'), Decimal('7')))
     """
 
     values: tuple[Decimal, ...]

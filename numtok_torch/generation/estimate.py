@@ -27,6 +27,11 @@ class Estimate:
         value: the median or the mean of ``samples``; NaN if there are none.
         interval: (lower, upper), between which the middle ``coverage`` of the samples lies.
         samples: the first number of each text that holds one.
+
+    Example:
+        >>> numbers_of_texts = [[5.0], [7.0, 99.0], [6.0]]
+        >>> Estimate.of(numbers_of_texts, reduce="median", coverage=0.5)
+        Estimate(value=6.0, interval=(5.5, 6.5), samples=[5.0, 7.0, 6.0])
     """
 
     value: float

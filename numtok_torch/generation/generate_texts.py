@@ -72,10 +72,22 @@ class Generated:
 
     Attributes:
         texts: one per prompt and sequence, those of the first prompt first.
-        ids: of the new tokens, without padding and the end token.
-        values: of the new numbers, in order, as they stand in the text; NaN for spelled-out tokens
+        ids: the ids of each text's new tokens, without padding and the end token.
+        values: the values of each text's new numbers, in their order; NaN for spelled-out tokens
             that are no number.
         estimates: with ``samples``, one for each prompt.
+
+    Example:
+        >>> import numtok, numtok_torch
+        >>> tokenizer = numtok.Tokenizer.from_pretrained()
+        >>> data = numtok_torch.NumberDataset(tokenizer.encode_batch(["It weighs 1.5 kg"]))
+        >>> sizes = {"vocab_size": tokenizer.vocab_size, "d_model": 8, "n_layers": 1, "n_heads": 1}
+        >>> backbone = numtok_torch.xval_gpt2(**sizes)
+        >>> model = numtok_torch.NumberModel.build(backbone, data, tokenizer)
+        >>> options = {"min_new_tokens": 4, "max_new_tokens": 4, "details": True}
+        >>> generated = numtok_torch.generate(model, tokenizer, ["It weighs"], **options)
+        >>> len(generated.texts), [len(ids) for ids in generated.ids]
+        (1, [4])
     """
 
     texts: list[str]
@@ -132,6 +144,17 @@ def generate(
         ModelError: if the model cannot generate, or not with this tokenizer or these options.
         InputError: for an empty prompt, and one that is longer than the model's table of positions.
         RepresentationError: if the head predicts NaN.
+
+    Example:
+        >>> import numtok, numtok_torch
+        >>> tokenizer = numtok.Tokenizer.from_pretrained()
+        >>> data = numtok_torch.NumberDataset(tokenizer.encode_batch(["It weighs 1.5 kg"]))
+        >>> sizes = {"vocab_size": tokenizer.vocab_size, "d_model": 8, "n_layers": 1, "n_heads": 1}
+        >>> backbone = numtok_torch.xval_gpt2(**sizes)
+        >>> model = numtok_torch.NumberModel.build(backbone, data, tokenizer)
+        >>> texts = numtok_torch.generate(model, tokenizer, ["It weighs", "7 is"], max_new_tokens=4)
+        >>> len(texts)
+        2
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
     if samples is not None:
@@ -278,7 +301,7 @@ def special_tokens(
 
 
 def _end_of(source: Any, tokenizer: Tokenizer) -> int | None:
-    """Return the end token of a transformers tokenizer, as it says, or of numtok's pads."""
+    """Return the end token of a transformers tokenizer, as it says, or of numtok's own."""
     if (end := getattr(source, "eos_token_id", None)) is not None:
         return int(end)
     with contextlib.suppress(TokenizerError):

@@ -43,6 +43,15 @@ class NumberLogitsProcessor:
     Raises:
         ModelError: for a tokenizer without such rules; when called, if the model has no scores for
             the number tokens.
+
+    Example:
+        >>> import numtok, torch
+        >>> from numtok_torch import NumberLogitsProcessor
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="digits:1")
+        >>> ids = torch.from_numpy(tokenizer.encode("5.0").input_ids)[None, :-2]  # [NUM] 5 .
+        >>> scores = NumberLogitsProcessor(tokenizer)(ids, torch.zeros(1, tokenizer.vocab_size))
+        >>> tokenizer.decode(scores[0].isfinite().nonzero().flatten())  # tokens that may follow
+        '0123456789Ee'
     """
 
     supports_continuous_batching = False  # there, several requests are one row

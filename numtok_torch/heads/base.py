@@ -39,6 +39,14 @@ class NumberPrediction:
             for what is chosen among few, or drawn.
         interval: float64 (..., 2), lower and upper, between which the head expects the number, with
             the probability that it says; or None.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import FoNEHead
+        >>> hidden = torch.tensor([-0.31, 0.95, 0.81, 0.59])
+        >>> prediction = FoNEHead(d_model=4, int_digits=2, frac_digits=0).predict(hidden)
+        >>> prediction.values.item(), prediction.streams["number_digits"].tolist()
+        (13.0, [3, 1])
     """
 
     values: Tensor
@@ -57,6 +65,20 @@ class NumberHead(NumberLayer, ABC):
 
     Shape:
         - hidden: (n, d_model) for the loss, (..., d_model) for predictions.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import NumberHead, NumberPrediction
+        >>> class SumHead(NumberHead):
+        ...     name, target = "sum", "number_value"
+        ...
+        ...     def loss(self, hidden, target):
+        ...         return (hidden.sum(-1) - target).abs().mean()
+        ...
+        ...     def predict(self, hidden):
+        ...         return NumberPrediction(hidden.sum(-1).double())
+        >>> SumHead(d_model=4).predict(torch.ones(2, 4)).values.tolist()
+        [4.0, 4.0]
     """
 
     target: str

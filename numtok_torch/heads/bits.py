@@ -38,6 +38,13 @@ class BitsHead(NumberHead):
     Shape:
         - target: ``number_bits``, (n, width), with ``reciprocal`` (n, 128), or compact (n,), any
           integer.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import BitsHead
+        >>> prediction = BitsHead(d_model=8).predict(torch.ones(2, 8))
+        >>> prediction.values.shape, prediction.streams["number_bits"].shape
+        (torch.Size([2]), torch.Size([2, 32]))
     """
 
     name = "bits"

@@ -37,6 +37,13 @@ class FoNEHead(NumberHead):
     Shape:
         - target: ``number_digits``, (n, digits), or (n, chunks, chunk), least significant first;
         - or ``number_fourier``, (n, f, 2), or (n, chunks, f, 2), float.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import FoNEHead
+        >>> head = FoNEHead(d_model=4, int_digits=2, frac_digits=0)
+        >>> head.predict(torch.tensor([-0.31, 0.95, 0.81, 0.59])).values  # φ(3, 10), φ(1, 10)
+        tensor(13., dtype=torch.float64)
     """
 
     name = "fone"

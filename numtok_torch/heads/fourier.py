@@ -39,6 +39,14 @@ class FourierHead(ValueHead):
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import FourierHead
+        >>> head, hidden = FourierHead(d_model=8, spread=5.0), torch.ones(2, 8)
+        >>> prediction = head.predict(hidden)
+        >>> prediction.values.abs().le(5).all().item(), prediction.interval.shape
+        (True, torch.Size([2, 2]))
     """
 
     name = "fourier"
@@ -88,8 +96,8 @@ class FourierHead(ValueHead):
         return loss
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
-        """Log density, in the space of y, of values float64 (...) options hidden states (...,
-        d_model): float32 at least (...).
+        """Return the log density, in the space of y, of values, float64 (...), given hidden states
+        (..., d_model): float32 at least (...).
         """
         amplitudes = self.say(hidden)  # (..., 2 (N + 1))
         y = self.to_space(values) / self.spread

@@ -26,7 +26,18 @@ SHRINKS = 1.02
 
 
 class NumberLoss(nn.Module, ABC):
-    """Base of losses on the tokens of numbers: a mean over tokens, or over numbers."""
+    """Base of losses on the tokens of numbers: a mean over tokens, or over numbers.
+
+    Example:
+        >>> import torch
+        >>> class ShareWrong(NumberLoss):
+        ...     largest = 9
+        ...
+        ...     def each(self, logits, labels):
+        ...         return (logits.argmax(-1) != labels).float(), labels != -100
+        >>> ShareWrong()(torch.eye(10)[None, :2], torch.tensor([[0, 5]])).item()
+        0.5
+    """
 
     largest: int  # of the ids that are looked at
 
@@ -87,6 +98,14 @@ class NumberTokenLoss(NumberLoss):
         reweigh: as the authors' package does by default, unlike the paper: weigh each loss by the
             probability of all number tokens of its group; the rest of the probability costs 1.01
             times the largest loss there is, so that words are worse than any number.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import NumberTokenLoss
+        >>> loss, right = NumberTokenLoss.from_digits(range(10)), torch.tensor([[5]])
+        >>> sure = 1000 * torch.eye(10)  # logits of a model that is sure of each digit
+        >>> [loss(sure[digit].view(1, 1, 10), right).item() for digit in (5, 4, 9)]
+        [0.0, 1.0, 4.0]
     """
 
     def __init__(
@@ -246,6 +265,17 @@ class NumberValueLoss(DigitLoss):
         tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
             :meth:`from_tokenizer` find them.
         kind: ``"symmetric"`` or ``"relative"``.
+
+    Example:
+        >>> import numtok, torch
+        >>> from numtok_torch import NumberValueLoss
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="digits:1")
+        >>> loss = NumberValueLoss.from_tokenizer(tokenizer)
+        >>> ids = [tokenizer.encode(text).input_ids.tolist() for text in ("24", "25")]
+        >>> right, wrong = torch.tensor(ids)[:, None]  # (1, seq) each
+        >>> logits = 1000.0 * torch.nn.functional.one_hot(wrong, tokenizer.vocab_size)
+        >>> round(loss(logits, right).item(), 4)  # |25 - 24| / (25 + 24)
+        0.0204
     """
 
     def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
@@ -293,6 +323,15 @@ class DigitEntropyLoss(DigitLoss):
 
     Raises:
         RepresentationError: for other digits.
+
+    Example:
+        >>> import numtok, torch
+        >>> from numtok_torch import DigitEntropyLoss
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="digits:1")
+        >>> labels = torch.tensor([tokenizer.encode("24").input_ids.tolist()])
+        >>> logits = torch.zeros(*labels.shape, tokenizer.vocab_size)
+        >>> round(DigitEntropyLoss.from_tokenizer(tokenizer)(logits, labels).item(), 4)
+        0.2079
     """
 
     def __init__(self, tokens: DigitTokens) -> None:
@@ -338,6 +377,14 @@ class CrossEntropyWith:
     Args:
         losses: such as ``NumberTokenLoss.from_tokenizer(tokenizer)``.
         weights: of each; one number for all.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import CrossEntropyWith, NumberTokenLoss
+        >>> loss = CrossEntropyWith([NumberTokenLoss.from_digits(range(10))], weights=0.3)
+        >>> outputs, labels = {"logits": torch.zeros(1, 2, 10)}, torch.tensor([[3, 0]])
+        >>> round(loss(outputs, labels).item(), 4)  # ln 10 + 0.3 · 4.5
+        3.6526
     """
 
     def __init__(self, losses: Sequence[nn.Module], weights: float | Sequence[float] = 0.3) -> None:

@@ -36,6 +36,15 @@ class MixtureHead(ValueHead):
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import MixtureHead
+        >>> head, hidden = MixtureHead(d_model=8, components=3), torch.ones(2, 8)
+        >>> head.predict(hidden).values.shape, head.sample(hidden).shape
+        (torch.Size([2]), torch.Size([2]))
+        >>> head.mixture(hidden)[1].shape  # the means
+        torch.Size([2, 3])
     """
 
     name = "mixture"

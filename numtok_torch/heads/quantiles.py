@@ -32,6 +32,13 @@ class QuantileHead(ValueHead):
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import QuantileHead
+        >>> head, hidden = QuantileHead(d_model=8), torch.ones(2, 8)
+        >>> head.quantiles(hidden).shape, head.predict(hidden).interval.shape
+        (torch.Size([2, 5]), torch.Size([2, 2]))
     """
 
     name = "quantiles"

@@ -37,6 +37,15 @@ class ScalarHead(NumberHead):
 
     Shape:
         - target: (n,), float; infinite numbers are left out of ``number_value``.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import ScalarHead
+        >>> head, hidden = ScalarHead(d_model=8, scale=0.1), torch.ones(2, 8)
+        >>> head.loss(hidden, torch.tensor([0.5, 1.2])).shape
+        torch.Size([])
+        >>> head.predict(hidden).values.shape
+        torch.Size([2])
     """
 
     name = "scalar"

@@ -27,6 +27,13 @@ UNSUPPORTED = ("xlnet", "xlm", "flaubert")
 class ModelError(NumtokError, ValueError):
     """A backbone, embedding and head that do not fit together, inputs that the model cannot use, or
     a saved model that cannot be read.
+
+    Example:
+        >>> from numtok_torch import NumberModel
+        >>> from torch import nn
+        >>> NumberModel(nn.Linear(8, 8), embedding=None)
+        Traceback (most recent call last):
+        numtok_torch.model.backbone.ModelError: Linear.forward takes no inputs_embeds, ...
     """
 
 
@@ -37,6 +44,24 @@ class PlainBackbone(Protocol):
     - ``get_output_embeddings()``: the layer from hidden states (..., d_hidden) to logits (...,
       vocab); without it there is no token loss;
     - ``resize_token_embeddings(size)``: for ``vocab_size``.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import NumberModel
+        >>> from torch import nn
+        >>> class RunningSum(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.words = nn.Embedding(10, 8)
+        ...
+        ...     def get_input_embeddings(self):
+        ...         return self.words
+        ...
+        ...     def forward(self, inputs_embeds, attention_mask=None):
+        ...         return inputs_embeds.cumsum(1)
+        >>> model = NumberModel(RunningSum(), embedding=None, causal=True)
+        >>> model(torch.tensor([[1, 2]])).hidden.shape
+        torch.Size([1, 2, 8])
     """
 
     def get_input_embeddings(self) -> nn.Module:
@@ -193,7 +218,7 @@ def output_layer(backbone: Any) -> Any:
 
 
 def is_causal(backbone: Any) -> bool:
-    """Whether a token sees only those before it; ModelError if that is not causal."""
+    """Whether a token sees only those before it; ModelError if that is not known."""
     causal = getattr(backbone, "causal", None)
     if not isinstance(causal, bool) and is_pretrained(backbone):
         causal = _is_causal_kind(backbone)

@@ -108,6 +108,16 @@ class NumberModel(nn.Module):
             model, and :func:`numtok_torch.generate`, :func:`numtok_torch.to_onnx` and
             ``NumberTrainer`` refuse another tokenizer, or data of another. Set it to None to go on
             with another one.
+
+    Example:
+        >>> import torch
+        >>> from numtok_torch import NumberModel, ScalarHead, XValEmbedding, xval_gpt2
+        >>> backbone = xval_gpt2(vocab_size=10, d_model=8, n_layers=1, n_heads=1)
+        >>> model = NumberModel(backbone, XValEmbedding(8), ScalarHead(8)).eval()
+        >>> mask, values = torch.tensor([[0, 1]]), torch.tensor([[1, 2.5]])
+        >>> numbers = {"number_mask": mask, "number_scaled": values}
+        >>> model(torch.tensor([[3, 9]]), **numbers).number_predictions.shape
+        torch.Size([1, 2])
     """
 
     backbone: Any  # by its methods, which differ from model to model

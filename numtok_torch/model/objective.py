@@ -152,8 +152,8 @@ def _count(labels: Tensor, causal: bool) -> Tensor:
 
 
 class NumberModelOutput(dict[str, Any]):
-    """A dict whose keys are attributes too; what there is none of is left out, and None as an
-    attribute.
+    """A dict whose keys are attributes too. A field without a value is not among the keys, and None
+    as an attribute.
 
     Attributes:
         loss: what is trained on: ``token_weight`` · token_loss + ``number_weight`` · number_loss,
@@ -164,8 +164,14 @@ class NumberModelOutput(dict[str, Any]):
         hidden: (batch, seq, d_hidden).
         number_predictions: float64 (batch, seq), not in training: the value that the head predicts
             for each number, at the number's own place; NaN elsewhere.
-        number_references: likewise, what is right, where the batch says so.
+        number_references: float64 (batch, seq), the true values, if the batch has them.
         past_key_values: the cache, with ``use_cache=True``.
+
+    Example:
+        >>> import torch
+        >>> output = NumberModelOutput(loss=torch.tensor(2.5))
+        >>> output["loss"], output.loss, output.logits
+        (tensor(2.5000), tensor(2.5000), None)
     """
 
     FIELDS = (

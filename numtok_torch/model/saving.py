@@ -286,7 +286,7 @@ def _backbone(
     weights: dict[str, Tensor],
     dtype: torch.dtype | None,
 ) -> Any:
-    """Return the backbone described, or the one backbone, with the adapters described."""
+    """Return the backbone that is given or described, with the adapters described."""
     described, base = settings.get("adapters"), settings.get("base")
     if base is not None:
         kind, config = class_and_config(settings["backbone"])

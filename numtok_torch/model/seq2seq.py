@@ -38,6 +38,16 @@ class Seq2SeqNumberCollator:
         targets: batches the rows that are to be written, likewise; padded on the right.
         eos_token_id: put after each target, so that the model learns to end; None where the rows
             end with a token of their own (``</s>``).
+
+    Example:
+        >>> import numtok
+        >>> from numtok_torch import NumberDataset, Seq2SeqNumberCollator
+        >>> data = NumberDataset(numtok.Tokenizer.from_pretrained().encode_batch(["twice 7", "14"]))
+        >>> ids = {"pad_token_id": 0, "eos_token_id": 0}
+        >>> collator = Seq2SeqNumberCollator.from_schema(data.schema, **ids)
+        >>> batch = collator([(data[0], data[1])])
+        >>> batch["labels"].tolist(), batch["number_value_labels"].tolist()
+        ([[16000, 0]], [[14.0, 1.0]])
     """
 
     sources: NumberCollator

@@ -54,6 +54,17 @@ def test_every_public_name_says_what_it_is():
     assert sorted({bare for path in public_names() for bare in undocumented(path)}) == []
 
 
+def test_every_public_class_and_function_shows_an_example():
+    bare = []
+    for path in public_names():
+        module, name = path.rsplit(".", 1)
+        found = getattr(importlib.import_module(module), name)
+        is_described = inspect.isclass(found) or inspect.isroutine(found)
+        if is_described and ">>>" not in (found.__doc__ or ""):
+            bare.append(path)
+    assert bare == []
+
+
 def test_every_public_name_is_in_the_reference_once():
     pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference").glob("*.md"))
     listed, public = re.findall(r"^::: (\S+)", pages, re.M), set(public_names())

@@ -181,6 +181,13 @@ class JobStatus:
         shards: how many there are.
         finished: whether the manifest is there, and every shard done.
         done: the numbers of the shards that are done.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "job/", shards=2)
+        >>> status = numtok.job_status("job/")
+        >>> status.finished, status.shards, status.done
+        (True, 2, [0, 1])
     """
 
     shards: int
