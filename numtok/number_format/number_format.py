@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from numtok.arrays.cached import cached_property
 from numtok.errors import FormatError
 from numtok.number_format.bounded_decimals import (
     DIGITS,
@@ -113,7 +114,7 @@ class NumberFormat:
             raise FormatError(f"values={values!r} is a text; give a list of figures")
         return cls(texts=tuple(sorted(set(map(as_written, values)))))
 
-    @functools.cached_property
+    @cached_property
     def alphabet(self) -> str:
         """The characters of the texts; the symbols of ``automaton``, in order."""
         if self.texts is not None:
@@ -121,14 +122,14 @@ class NumberFormat:
         marks = [*self.sign, ".", self.grouping or "", "e-" if self.exponent else ""]
         return DIGITS + "".join(dict.fromkeys("".join(marks)))
 
-    @functools.cached_property
+    @cached_property
     def automaton(self) -> Continuation:
         """The minimal automaton over the characters of ``alphabet``."""
         language = BoundedDecimals(self.alphabet)
         whole = self._bounded(language) if self.texts is None else language.texts(*self.texts)
         return language.continuation(whole, len(self.alphabet)).minimal()
 
-    @functools.cached_property
+    @cached_property
     def longest(self) -> int:
         """The number of characters of the longest text."""
         reached, length = np.array([0]), -1
@@ -244,12 +245,12 @@ class NumberFormat:
         if self.texts is not None and not self.texts:
             raise FormatError("there are no figures to write; give some")
 
-    @functools.cached_property
+    @cached_property
     def _digits(self) -> int:
         """The most digits of a number."""
         return self.max_digits or max(DEFAULT_DIGITS, sum(self._written()))
 
-    @functools.cached_property
+    @cached_property
     def _decimals(self) -> int:
         """The most digits behind the point."""
         if self.exponent and self.decimals is None:
