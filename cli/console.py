@@ -166,3 +166,9 @@ def print_table(rows: Sequence[Row], title: str, err: bool = False) -> None:
     for label, figure, remark in rows:
         line = f"  {click.style(label.ljust(labels), dim=True)}  {figure.rjust(figures)}"
         echo(line + (f"  {click.style(remark, dim=True)}" if remark else ""), err)
+
+
+def print_summary(rows: Sequence[Row], output: str) -> None:
+    """Print what was written to ``output``. If that is standard output, print to standard error."""
+    piped = output == "-"
+    print_table(rows, "standard output" if piped else output, err=piped)

@@ -35,7 +35,8 @@ ENCODED = "numtok encode sample.jsonl -o kept.parquet --numbers bits --keep-text
         "--output",
         metavar="FILE",
         required=True,
-        help="A .jsonl, .txt (one text per line), .parquet or .arrow file.",
+        help="A .jsonl, .txt (one text per line), .parquet or .arrow file; or - for JSON lines on"
+        " standard output.",
     ),
     OVERWRITE,
 )

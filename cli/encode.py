@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .console import ProgressLine, Row, echo, print_table, shown
+from .console import ProgressLine, Row, echo, print_summary, shown
 from .options import (
     CONFIG,
     COUNT,
@@ -302,9 +302,7 @@ def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **optio
     warn(summary, packed=options["pack"] is not None)
     if progress.quiet:
         return
-    piped = output == "-"
-    rows = list(rows_of(summary, options["numbers"], options["pack"]))
-    print_table(rows, "standard output" if piped else summary.output, err=piped)
+    print_summary(list(rows_of(summary, options["numbers"], options["pack"])), summary.output)
 
 
 # each of n machines does --shard I/n, and one finishes

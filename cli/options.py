@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from .console import ProgressLine, print_table, shown
+from .console import ProgressLine, print_summary, shown
 
 FACTORS = {letter: 1000**k for k, letter in enumerate(("", "k", "m", "g", "t"))}
 FACTORS |= {f"{letter}i": 1024**k for k, letter in enumerate("kmgt", 1)}
@@ -58,7 +58,7 @@ class Command(click.Command):
             logger.setLevel(level)
             progress.clear()
         if table is not None and not progress.quiet:
-            print_table(*table)
+            print_summary(*table)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

@@ -50,8 +50,8 @@ def decode_files(
 
     Args:
         inputs: a file or folder that :func:`numtok.encode_files` wrote, or a list of them.
-        output: a .jsonl, .txt, .parquet or .arrow file. A .txt has one text per line and nothing
-            else.
+        output: a .jsonl, .txt, .parquet or .arrow file, or ``-`` for JSON lines on standard output.
+            A .txt has one text per line and nothing else.
         tokenizer: the source tokenizer or the ``Tokenizer`` that they were encoded with; see
             :func:`tokenizer_of` for the default.
         workers: threads that decode; by default one per processor.

@@ -5,11 +5,11 @@ ask.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from numtok.arrays.cached import cached_property
 from numtok.engines.engine import NumtokTokens
 from numtok.errors import NumtokError, TokenizerError
 
@@ -22,7 +22,7 @@ class Model(dict[str, Any]):
     read it as text. It does not change.
     """
 
-    @functools.cached_property
+    @cached_property
     def text(self) -> str:
         """Return the model as JSON."""
         return json.dumps(self)

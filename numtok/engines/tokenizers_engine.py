@@ -7,12 +7,12 @@ is a character that does not occur in the text.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from numtok.arrays import memory
+from numtok.arrays.cached import cached_property
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import (
@@ -98,7 +98,7 @@ class TokenizersEngine:
                 self._tokenizer(placeholder).encode_batch(prefixed, add_special_tokens=False)
             )
 
-    @functools.cached_property
+    @cached_property
     def trims_spaces(self) -> bool:
         """Whether spans of tokens leave the spaces out with which they begin and end."""
         return any(
@@ -123,7 +123,7 @@ class TokenizersEngine:
             )
         return texts
 
-    @functools.cached_property
+    @cached_property
     def drops_spaces(self) -> bool:
         """Whether the ids do not tell if a space stands before a number."""
         tokenizer = self._tokenizer(self._usual_character)
@@ -171,11 +171,11 @@ class TokenizersEngine:
         """Return None: spans are not known without encoding the rows again."""
         return None
 
-    @functools.cached_property
+    @cached_property
     def _used_in_tokens(self) -> CodePoints:
         return used_in_tokens(self._config)
 
-    @functools.cached_property
+    @cached_property
     def _usual_character(self) -> str:
         """Return a private-use character that no token holds."""
         return chr(int(unused(self._used_in_tokens)[0]))

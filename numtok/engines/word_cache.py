@@ -12,6 +12,7 @@ after the same, and known by it.
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -70,6 +71,13 @@ NONE = Words(
 )
 
 
+_adding = threading.Lock()  # of all engines; a forked process finds it free
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(
+        before=_adding.acquire, after_in_parent=_adding.release, after_in_child=_adding.release
+    )
+
+
 class WordsOfChunks(NamedTuple):
     """The words of chunks of text."""
 
@@ -94,7 +102,6 @@ class WordCacheEngine:
     def __init__(self, slow: TokenizersEngine, prefix: str, two_forms: bool) -> None:
         self.slow, self._prefix, self._two_forms = slow, prefix, two_forms
         self._prefix_tokens = len(slow.encodings([prefix])[0].ids)
-        self._lock = threading.Lock()
         self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}
         self._cached = NONE
 
@@ -155,7 +162,7 @@ class WordCacheEngine:
         short = [word for word in new if len(word) <= LONGEST_CACHED]
         long = [word for word in new if len(word) > LONGEST_CACHED]
         encoded = self._encoded([*short, *long])
-        with self._lock:  # other threads may have added words meanwhile
+        with _adding:  # other threads may have added words meanwhile
             first = len(self._cached.characters)
             place_of = dict(zip([*short, *long], range(first, first + len(new)), strict=True))
             cached = short[: max(MOST_CACHED - len(self), 0)]

@@ -8,7 +8,6 @@ In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of th
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerFast
 
+from numtok.arrays.cached import cached_property
 from numtok.engines.hf_tokenizers import library, load
 from numtok.hf import loading
 from numtok.hf.placeholders import Placeholders
@@ -41,12 +41,12 @@ class BackendState:
     characters: int = 0  # how many were encoded in batches that may take the quick way
     has_fast_engine: bool | None = None  # None before the engine was made
 
-    @functools.cached_property
+    @cached_property
     def numbers_stay(self) -> bool:
         """Whether numbers are ordinary text."""
         return self.numtok.representations[0].stays_text
 
-    @functools.cached_property
+    @cached_property
     def one_token(self) -> bool:
         """Whether a number is one token, ``[NUM]``."""
         return isinstance(self.numtok.representations[0], SingleToken)
@@ -59,7 +59,7 @@ class BackendState:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
         return any(map(self._names.search, texts))
 
-    @functools.cached_property
+    @cached_property
     def _names(self) -> re.Pattern[str]:
         """The pattern of how names of numtok's tokens begin, and of symbols that the vocabulary
         lacked, such as ``E`` where text is made lower case.

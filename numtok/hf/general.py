@@ -4,7 +4,6 @@ replaces the numbers of each text by placeholders and gives encodings of the ori
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
+from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.hf_tokenizers import library
 from numtok.errors import InputError
@@ -384,11 +384,11 @@ class NumberEncoding:
             "overflowing": [encoding._state() for encoding in self.overflowing],
         }
 
-    @functools.cached_property
+    @cached_property
     def _replaced_ids(self) -> list[int]:
         return list(self.replaced.ids)
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> list[int]:
         return self.placeholders.source_ids(self._replaced_ids)
 
@@ -400,7 +400,7 @@ class NumberEncoding:
             for token, id in zip(self.replaced.tokens, self._replaced_ids, strict=True)
         ]
 
-    @functools.cached_property
+    @cached_property
     def overflowing(self) -> list[NumberEncoding]:
         rest = self.sequences, self.placeholders, self.split
         return [NumberEncoding(row, *rest) for row in self.replaced.overflowing]
@@ -412,14 +412,14 @@ class NumberEncoding:
             starts[where], stops[where] = text.original(starts[where], stops[where])
         return list(zip(starts.tolist(), stops.tolist(), strict=True))
 
-    @functools.cached_property
+    @cached_property
     def _replaced_spans(self) -> tuple[Ints, Ints]:
         """Starts and stops of every token in its text with placeholders."""
         flat = itertools.chain.from_iterable(self.replaced.offsets)  # quicker than of tuples
         starts, stops = np.fromiter(flat, np.int64, 2 * len(self)).reshape(-1, 2).T
         return starts, stops
 
-    @functools.cached_property
+    @cached_property
     def _tokens_of_texts(self) -> list[tuple[ReplacedText, Ints]]:
         """The texts that hold numbers, and the tokens of each."""
         sequence_of = _or_none(self.replaced.sequence_ids)

@@ -307,7 +307,8 @@ class NumberTokenizer(NumberTokenizerBase):
         number_value: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Decode as the base class does, with the numbers put in.
+        """Decode as the base class does, with the numbers put in. ``batch_decode`` passes its options
+        on to this method.
 
         Args:
             token_ids: ids, or a batch of them.
@@ -333,17 +334,6 @@ class NumberTokenizer(NumberTokenizerBase):
             )
         rows = zip(ids, values, strict=True)
         return [self._decode(row, number_value=row_values, **options) for row, row_values in rows]
-
-    def batch_decode(  # type: ignore[override]
-        self,
-        sequences: Any,
-        skip_special_tokens: bool = False,
-        number_value: Any = None,
-        **kwargs: Any,
-    ) -> list[str]:
-        """Decode a batch by :meth:`decode`."""
-        result = self.decode(sequences, skip_special_tokens, number_value, **kwargs)
-        return [result] if isinstance(result, str) else result
 
     def _decode(self, token_ids: Any, number_value: Any = None, **kwargs: Any) -> str:  # type: ignore[override]
         return decode_row(self, self.backend_state(), token_ids, number_value, kwargs)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from numtok.arrays.cached import cached_property
 from numtok.errors import FormatError
 from numtok.number_format.bounded_decimals import (
     DIGITS,
@@ -113,7 +114,7 @@ class NumberFormat:
             raise FormatError(f"values={values!r} is a text; give a list of figures")
         return cls(texts=tuple(sorted(set(map(as_written, values)))))
 
-    @functools.cached_property
+    @cached_property
     def alphabet(self) -> str:
         """The characters of the texts; the symbols of ``automaton``, in order."""
         if self.texts is not None:
@@ -121,7 +122,7 @@ class NumberFormat:
         marks = [*self.sign, ".", self.grouping or "", "e-" if self.exponent else ""]
         return DIGITS + "".join(dict.fromkeys("".join(marks)))
 
-    @functools.cached_property
+    @cached_property
     def automaton(self) -> Continuation:
         """The minimal automaton over the characters of ``alphabet``."""
         return self._automaton(self.alphabet, str)
@@ -147,7 +148,7 @@ class NumberFormat:
             whole = language.texts(*map(spelled, self.texts))
         return language.continuation(whole, len(alphabet)).minimal()
 
-    @functools.cached_property
+    @cached_property
     def longest(self) -> int:
         """The number of characters of the longest text."""
         reached, length = np.array([0]), -1
@@ -267,12 +268,12 @@ class NumberFormat:
         if self.texts is not None and not self.texts:
             raise FormatError("there are no figures to write; give some")
 
-    @functools.cached_property
+    @cached_property
     def _digits(self) -> int:
         """The most digits of a number."""
         return self.max_digits or max(DEFAULT_DIGITS, sum(self._written()))
 
-    @functools.cached_property
+    @cached_property
     def _decimals(self) -> int:
         """The most digits behind the point."""
         if self.exponent and self.decimals is None:

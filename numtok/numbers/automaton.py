@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays.cached import cached_property
+
 NEVER = -1
 
 Part = Callable[[int], int]  # from the state after it to the state before it
@@ -32,7 +34,7 @@ class Continuation:
     # nothing may follow.
     ends: npt.NDArray[np.bool_]
 
-    @functools.cached_property
+    @cached_property
     def to_end(self) -> npt.NDArray[np.int64]:
         """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
         it is one.

@@ -9,7 +9,6 @@ once, from the decimal, to nearest even (IEEE 754); ``to_decimal`` and ``format`
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.decimals import Decimals, leave_signs, runs_of, take
@@ -234,7 +234,7 @@ class Numbers:
         """
         return self._floats.held
 
-    @functools.cached_property
+    @cached_property
     def _floats(self) -> Floats:
         return to_floats(self.decimals)
 
@@ -298,7 +298,7 @@ class Numbers:
         """
         return self._per_document
 
-    @functools.cached_property
+    @cached_property
     def _per_document(self) -> npt.NDArray[np.int64]:
         rows = np.arange(len(self.rows) + 1, dtype=np.int32)
         offsets = np.searchsorted(self.document, rows).astype(np.int64)

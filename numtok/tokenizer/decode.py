@@ -7,7 +7,6 @@ put spaces where they think they belong.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.arrays.cached import cached_property
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.tokenizers_engine import TokenizersEngine
@@ -393,7 +393,7 @@ class Decoder:
             return self._spaces.join(texts, numbers)
         return joined(texts, numbers)
 
-    @functools.cached_property
+    @cached_property
     def _spaces(self) -> NumberSpaces | None:
         """None where tokens tell whether a space stands before a number."""
         if self._is_lossless or not self._engines.whole.drops_spaces:
@@ -401,7 +401,7 @@ class Decoder:
         carries_sign = all(one.carries_sign for one in self._representations)
         return NumberSpaces(self._grammar, carries_sign)
 
-    @functools.cached_property
+    @cached_property
     def _token_bytes(self) -> TokenBytes:
         return token_bytes(self._config, self._symbols)
 

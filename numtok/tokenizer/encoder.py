@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.arrays.cached import cached_property
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import make_engine
@@ -259,12 +260,12 @@ class TextEngines:
             self._by_parsing[parse_special] = make_engine(*options)
         return self._by_parsing[parse_special]
 
-    @functools.cached_property
+    @cached_property
     def whole(self) -> TokenizersEngine:
         """The complete tokenizer, with all number tokens."""
         return TokenizersEngine(self._config, dataclasses.replace(self._tokens, reserved=()))
 
-    @functools.cached_property
+    @cached_property
     def prefix_and_suffix(self) -> tuple[list[int], list[int]]:
         """Ids of the special tokens before and after a text."""
         return self.whole.special_prefix_and_suffix()

@@ -7,7 +7,6 @@ such as ``<extra_id_0>`` or ``<|0.00|>``, or if a representation cannot hold it.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.errors import RepresentationError
@@ -146,11 +146,11 @@ class NumberSelector:
             return spans
         return [(*_without_sign(text, start, stop), sure) for start, stop, sure in spans]
 
-    @functools.cached_property
+    @cached_property
     def _rules(self) -> Any:
         return rule_arrays(self.grammar)
 
-    @functools.cached_property
+    @cached_property
     def _exact_range(self) -> tuple[int, int]:
         """(start, stop) of the decimal positions that are exact in all representations; empty if only
         ``fits`` can tell.
@@ -294,7 +294,7 @@ class TokensWithDigits:
                     spans.append((first, first + len(row_text[start:stop].encode())))
         return np.array(spans, np.int64).reshape(-1, 2)
 
-    @functools.cached_property
+    @cached_property
     def _finder(self) -> Any:
         """Return a tokenizer of the added tokens alone."""
         complete_library("finding added tokens with digits in normalized text, or that are words")

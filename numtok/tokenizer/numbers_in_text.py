@@ -8,7 +8,6 @@ joins text and numbers.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 import unicodedata
@@ -20,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.arrays.cached import cached_property
 from numtok.numbers.extract import extract
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
@@ -113,11 +113,11 @@ class TextReader:
         whole = NOT_UTF8.sub("?", b"".join(written).decode("utf-8", "surrogateescape"))
         return whole, stops - np.array(widths, np.int64), stops
 
-    @functools.cached_property
+    @cached_property
     def _contents(self) -> dict[int, bytes]:
         return beside_others(self._config)
 
-    @functools.cached_property
+    @cached_property
     def _stand_apart(self) -> bool:
         """Whether the text of a symbol alone begins with a space."""
         return any(self._contents.get(id, b"")[:1] == b" " for id in self._symbols)

@@ -5,7 +5,6 @@ text (``FORMAT.md``). ``encoder`` is the way there, ``decode`` the way back.
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
 from numtok.engines.engine import Engine, Slots
 from numtok.errors import InputError, SchemaError, TokenizerError
@@ -218,7 +218,7 @@ class Tokenizer:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without what is cached on demand."""
         kind = type(self)
-        cached = {k for k, v in vars(kind).items() if isinstance(v, functools.cached_property)}
+        cached = {k for k, v in vars(kind).items() if isinstance(v, cached_property)}
         return {name: value for name, value in vars(self).items() if name not in cached}
 
     def __eq__(self, other: object) -> bool:
@@ -239,7 +239,7 @@ class Tokenizer:
             f" vocab_size={self.vocab_size})"
         )
 
-    @functools.cached_property
+    @cached_property
     def fingerprint(self) -> str:
         """Equal for tokenizers that give equal ids."""
         return saving.fingerprint_of(
@@ -259,7 +259,7 @@ class Tokenizer:
             self.representations, compact=False
         )
 
-    @functools.cached_property
+    @cached_property
     def vocab_size(self) -> int:
         """Number of rows an embedding needs: the largest id plus one."""
         return self._vocabulary.size
@@ -299,7 +299,7 @@ class Tokenizer:
         encoded = self.engine.encode(rows, Slots.none(len(rows)))
         return [one.tolist() for one in np.split(encoded.ids, encoded.offsets[1:-1])]
 
-    @functools.cached_property
+    @cached_property
     def selector(self) -> NumberSelector:
         """The selector of the numbers that become tokens."""
         ours = set(self.own_tokens.values())
@@ -307,7 +307,7 @@ class Tokenizer:
         normalizer = self.config.get("normalizer")
         return NumberSelector(self.representations, self.grammar, others, normalizer)
 
-    @functools.cached_property
+    @cached_property
     def _encoder(self) -> Encoder:
         described = {
             "grammar": self.grammar.to_dict(),
@@ -319,7 +319,7 @@ class Tokenizer:
         parts = self.selector, self._vocabulary, self._engines
         return Encoder(self.representations, *parts, described, self.decoder.batch)
 
-    @functools.cached_property
+    @cached_property
     def decoder(self) -> Decoder:
         """The decoder of ids, which also reads the numbers in them."""
         return Decoder(self._vocabulary, self.representations, self.grammar, self._engines)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays.cached import cached_property
 from numtok.numbers.automaton import NEVER, Continuation
 from numtok.numbers.text_boundaries import NUMBER, OTHER_TEXT, STATES, around, may_begin
 from numtok.representations import END_NUM, SingleToken, SpelledOut
@@ -100,7 +101,7 @@ class NumberRules:
         inside = self.inside[after]
         return after, inside & ~goes_on, inside
 
-    @functools.cached_property
+    @cached_property
     def _needed(self) -> Ints:
         """int64[states, columns]: the fewest tokens until there is text after this one."""
         return np.where(self.allowed_next, 1 + self.to_text[self.after], FAR + 1)

@@ -21,10 +21,10 @@ number stream S, and for ``place_value``: S as it was, in full; the loss takes t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
+from numtok.arrays.cached import cached_property
 from numtok.errors import SchemaError
 from numtok.representations import streams
 from numtok.tokenizer.packing import NumberTokens

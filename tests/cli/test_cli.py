@@ -139,6 +139,14 @@ def test_what_comes_out_is_what_a_file_would_hold(folder):
     assert Path("out.jsonl").read_bytes() == lines.stdout_bytes
 
 
+def test_decoded_text_is_alone_on_standard_output(folder):
+    ok(f"encode {SAMPLE} -o kept.parquet --keep-text --keep-column id")
+    ok("decode kept.parquet -o back.jsonl")
+    piped = run("decode kept.parquet -o -")
+    assert piped.stdout_bytes == Path("back.jsonl").read_bytes()
+    assert "standard output" in piped.stderr and "documents" in piped.stderr
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "arrow"])
 def test_a_closed_pipe_is_no_error(folder, kind):
     (folder / "many.jsonl").write_bytes(SAMPLE.read_bytes() * 30)

@@ -1,8 +1,12 @@
 """Several threads give the batch that one gives, to the byte."""
 
 import functools
+import itertools
 import multiprocessing
+import os
+import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -13,6 +17,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok import Tokenizer
+from numtok.engines.word_cache import Words
+from numtok.numbers import numbers
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
 from numtok.tokenizer import encoder, schema
 
@@ -77,6 +83,51 @@ def test_one_tokenizer_for_four_threads(kind, name):
     for batch, part in zip(got, parts, strict=True):
         assert batch.equals(alone.encode_batch(part, **options), check_metadata=True)
     assert shared.decode_batch(got[0]).to_pylist() == parts[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_process_forked_while_another_thread_encodes(kind, monkeypatch):
+    """No lock that the thread holds keeps the forked process waiting."""
+    tok, stop = Tokenizer(trained.config(kind), [XVal()]), threading.Event()
+    texts = (f"word{k} -{k}.5 more{k}" for k in itertools.count())
+    tok.encode_batch([next(texts)])
+
+    def slow(function):
+        def sleep_and_call(*arguments):
+            time.sleep(0.02)
+            return function(*arguments)
+
+        return sleep_and_call
+
+    def encode():
+        while not stop.is_set():
+            tok.encode_batch([next(texts)])
+
+    monkeypatch.setattr(Words, "with_more", slow(Words.with_more))
+    monkeypatch.setattr(numbers, "to_floats", slow(numbers.to_floats))
+    with ThreadPoolExecutor(1) as pool:
+        encoding = pool.submit(encode)
+        try:
+            assert [in_a_fork(lambda: tok.encode_batch(["new words 7.5"])) for _ in range(6)] == [
+                0
+            ] * 6
+        finally:
+            stop.set()
+        encoding.result()
+
+
+def in_a_fork(call):
+    """Return the status of a forked process that makes the call, 14 (SIGALRM) if it takes too long."""
+    process = os.fork()
+    if not process:
+        try:
+            signal.alarm(20)
+            call()
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitpid(process, 0)[1]
 
 
 def test_threads_are_used():

@@ -10,8 +10,10 @@ import warnings
 import pytest
 import torch
 import torch_models as tiny
+from packaging.version import Version
 from torch_generators import PROMPTS, setting
 from torch_models import same
+from transformers.integrations.peft import MIN_PEFT_VERSION
 
 from numtok_torch import ModelError, NumberModel, generate
 
@@ -40,6 +42,8 @@ def adapted(way, backbone, config):
             config.task_type = "CAUSAL_LM"
         return peft.get_peft_model(backbone, config)
     if way == "added":
+        if Version(peft.__version__) < Version(MIN_PEFT_VERSION):
+            pytest.skip(f"this transformers needs peft {MIN_PEFT_VERSION}")
         backbone.add_adapter(config)
         return backbone
     return peft.inject_adapter_in_model(config, backbone)

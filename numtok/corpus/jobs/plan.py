@@ -7,7 +7,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
-import functools
 import json
 import re
 from collections import defaultdict
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from numtok import storage
+from numtok.arrays.cached import cached_property
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
 from numtok.corpus.jobs.card import remove_card
@@ -159,7 +159,7 @@ class Plan:
         name = f"{shard.number:0{width}}-of-{len(self.shards):0{width}}"
         return name + FILE_SUFFIXES[self.options["output_format"]]
 
-    @functools.cached_property
+    @cached_property
     def bound(self) -> dict[str, Any]:
         """Return all that the bytes of a shard depend on besides its inputs; it names no folder."""
         return {

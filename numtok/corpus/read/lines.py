@@ -5,7 +5,6 @@ refuses is read line by line, which tells the place of what is wrong, or leaves 
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays.cached import cached_property
 from numtok.corpus.read.batches import (
     LONGEST_ROW,
     SKIP_HINT,
@@ -41,7 +41,7 @@ class Block:
     position: int  # stored bytes consumed after them
     numbers: Sequence[int] = ()  # of all of them, if they do not follow one another
 
-    @functools.cached_property
+    @cached_property
     def lines(self) -> int:
         """The number of lines; the last needs no line break."""
         return self.data.count(b"\n") + (not self.data.endswith(b"\n"))

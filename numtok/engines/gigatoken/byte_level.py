@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE, SIXTY_THREE, byte_ranges, count_marks, lowest_bit, marks_of
+from numtok.arrays.cached import cached_property
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
@@ -88,17 +89,17 @@ class ByteLevelEngine:
             self._by_tokenizers = self._unsafe
         self._words = any_of([token["content"].encode() for token in words]) if words else None
 
-    @functools.cached_property
+    @cached_property
     def _complete(self) -> GigatokenPool:
         """Return the tokenizer as it is."""
         return pool_of(self._config)
 
-    @functools.cached_property
+    @cached_property
     def _bare(self) -> GigatokenPool:
         """Return the tokenizer without added tokens and normalizer."""
         return pool_of(self._config | {"added_tokens": [], "normalizer": None})
 
-    @functools.cached_property
+    @cached_property
     def _with_runs(self) -> GigatokenPool:
         """Return the tokenizer without normalizer and added tokens but runs of spaces."""
         runs = [token for token in self._config["added_tokens"] if _is_run(token)]
