@@ -33,7 +33,7 @@ try:
 except ImportError as error:
     complete_library("numtok.hf")  # transformers needs it too, and says less
     raise MissingDependencyError(
-        "numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'"
+        "numtok.hf needs transformers 5.23 or later; install it with: pip install 'numtok[hf]'"
     ) from error
 
 from numtok.hf import loading
