@@ -50,9 +50,9 @@ class SpecialRowsEngine:
         named = self._have_unread(numbers.rows)
         wanted = np.ones(len(named), np.bool_) if wanted is None else wanted
         places = self.fast.first_tokens(encoded, numbers, wanted & ~named)
-        if named.any():
+        if (special := named[numbers.document]).any():
             others = self._slow().first_tokens(encoded, numbers, wanted & named)
-            places = np.where(named[numbers.document], others, places)
+            places = np.where(special, others, places)
         return places
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:

@@ -94,6 +94,7 @@ def ids_of(batch):
 @given(many_rows, st.integers(0, len(MORE) - 1), st.booleans(), st.booleans())
 @example(["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"], 0, True, True)
 @example([TEXT, None, " 5 6", "[NUM:602]6", "1e400 -0"], 5, True, False)
+@example([" <mask>"], 5, False, True)
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 def test_round_trip(kind, documents, numbers, frame, parse_special):
     tok = tokenizer(kind, numbers)
@@ -104,7 +105,8 @@ def test_round_trip(kind, documents, numbers, frame, parse_special):
     assert decoded.to_pylist() == documents
     assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
     tok.decode_batch(tok.encode_batch(documents))  # to other text, but to text
-    if kind in ("gpt2", "llama3", "roberta"):  # ids and the surfaces of numbers are all there is
+    # ids and the surfaces of numbers are all there is, but for the space that <mask> takes along
+    if kind in ("gpt2", "llama3") or (kind == "roberta" and not parse_special):
         assert batch["text"].null_count == len(documents)
     for row, text in enumerate(documents[:3]):
         alone = tok.encode_batch([text], keep_text=True, **options)
