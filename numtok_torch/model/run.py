@@ -205,6 +205,8 @@ def keeps_apart(backbone: Any, causal: bool, vectors: Tensor) -> bool:
     try:
         with evaluating(backbone):
             _, hidden, _ = run_backbone(backbone, causal, ids, rows, inputs, False)
+    except torch.OutOfMemoryError:  # says nothing of the backbone
+        raise
     except RuntimeError:  # of masks whose shape the backbone does not know
         return False
     finally:
