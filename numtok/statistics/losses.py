@@ -137,9 +137,11 @@ def _loss(
     near = 0.0
     if isinstance(representation, SingleToken):
         near = scaled[1][representation.near_zero(scaled[0])].sum()
-    good, inexact = weights[held][exact].sum(), weights[held][~exact].sum()
+    # an edge of bins, which is one of the examples, is exact, and others of its shape are not
+    bins = isinstance(representation, QuantileBins)
+    alone = statistics.examples.values.times if bins else weights
     kept = max(total - left - beyond, 0.0)
-    good = kept * good / max(good + inexact, 1e-300)
+    good = kept * alone[held][exact].sum() / max(weights[held].sum(), 1e-300)
     exactly, rounded, over, text = _whole([good, kept - good, beyond, left], total)
     tokens = _tokens(representation, statistics, left / max(total, 1))
     size, vanishing = _bytes(representation, tokens), round(float(near))

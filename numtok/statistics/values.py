@@ -2,7 +2,7 @@
 
 A value is mantissa × 10**power with no zero at the mantissa's end, of up to ``MANTISSA`` digits;
 what is longer is cut there. Its *decade* is the power of ten of its first digit, 3 for 1234; its
-*shape* its count of significant digits, 0 to 19, and its decade, -50 to 50.
+*shape* its count of significant digits, 0 to 40, and its decade, -50 to 50.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.numbers.numbers import Numbers
 from numtok.representations import magnitudes
-from numtok.statistics.counters import LARGEST_DECADE, binned
+from numtok.statistics.counters import LARGEST_DECADE, MOST_DIGITS, binned
 
 Ints = npt.NDArray[np.int64]
 
 MANTISSA = 18  # decimal digits, which int64 holds
-LONG = MANTISSA + 1  # stands for every count of significant digits beyond
 DECADES = 2 * LARGEST_DECADE + 1
 PER_SHAPE = 4  # examples
-_SHAPES = (LONG + 1) * DECADES
+_SHAPES = (MOST_DIGITS + 1) * DECADES
 _EXACT = Context(prec=MANTISSA + 2, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
@@ -35,7 +34,7 @@ class Values(NamedTuple):
     the decade 0.
     """
 
-    shape: Ints  # digits (``LONG`` at most) × ``DECADES`` + decade + ``LARGEST_DECADE``
+    shape: Ints  # digits (``MOST_DIGITS`` at most) × ``DECADES`` + decade + ``LARGEST_DECADE``
     mantissa: Ints
     power: Ints
     times: Ints
@@ -46,7 +45,7 @@ class Values(NamedTuple):
 
     def is_cut(self) -> npt.NDArray[np.bool_]:
         """Return bool[m]: whether a value has more digits than a mantissa holds."""
-        return np.asarray(self.shape >= LONG * DECADES)
+        return np.asarray(self.shape >= (MANTISSA + 1) * DECADES)
 
     def distinct(self) -> Values:
         """Merge equal values."""
@@ -78,7 +77,7 @@ def count_values(numbers: Numbers) -> tuple[Values, dict[str, Ints]]:
         more = np.flatnonzero(first + k <= held)
         mantissa[more] = mantissa[more] * 10 + digits[first[more] + k]
     place = np.clip(decade, -LARGEST_DECADE, LARGEST_DECADE) + LARGEST_DECADE
-    values.shape[some] = np.minimum(significant, LONG) * DECADES + place
+    values.shape[some] = np.minimum(significant, MOST_DIGITS) * DECADES + place
     values.mantissa[some], values.power[some] = np.where(negative, -mantissa, mantissa), ones - held
 
     zero, floats = np.ones(len(numbers), np.bool_), numbers.to_float64()
@@ -102,10 +101,11 @@ def count_values(numbers: Numbers) -> tuple[Values, dict[str, Ints]]:
 class Examples:
     """Values of every shape, without their sign, on which any representation can be tried, and how
     many numbers they stand for. Those with the ``PER_SHAPE`` smallest hashes are kept: the same in
-    whatever order batches are merged. One of more than 18 digits has its first 18 and a 1 after them.
+    whatever order batches are merged. One of more than 18 digits has its first 18, then zeros, and a
+    1 as the last digit of its shape.
     """
 
-    shapes: Ints  # int64[2020], how many numbers each shape has
+    shapes: Ints  # int64[4141], how many numbers each shape has
     values: Values  # of each shape those that are kept, in the order of shapes and hashes
 
     @classmethod
@@ -135,10 +135,10 @@ class Examples:
     def numbers(self) -> Numbers:
         """Return the examples, all of them positive."""
         literals = []
-        columns = (self.values.is_cut(), self.values.mantissa, self.values.power)
-        for is_cut, mantissa, power in zip(*(one.tolist() for one in columns), strict=True):
-            fill = MANTISSA - len(str(mantissa))
-            cut = f"{mantissa}{'0' * fill}1e{power - fill - 1}"
+        for shape, mantissa, power, _ in zip(*(one.tolist() for one in self.values), strict=True):
+            missing = shape // DECADES - len(str(mantissa))
+            is_cut = shape // DECADES > MANTISSA
+            cut = f"{mantissa}{'0' * (missing - 1)}1e{power - missing}"
             literals.append(cut if is_cut else f"{mantissa}e{power}")
         return Numbers.parse(literals)
 

@@ -19,7 +19,17 @@ from hypothesis import strategies as st
 from places import ROOT
 
 import numtok
-from numtok import Digits, FloatBits, FoNE, Numbers, PlaceValue, Statistics, Subword, XVal
+from numtok import (
+    Digits,
+    FloatBits,
+    FoNE,
+    Numbers,
+    PlaceValue,
+    QuantileBins,
+    Statistics,
+    Subword,
+    XVal,
+)
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
 from numtok.representations.parse import representations_of
 from numtok.statistics.advice import ADVICE, TASKS
@@ -59,6 +69,28 @@ def test_the_losses_are_those_of_encoding_every_number(found):
         assert (loss.left_as_text, loss.clipped) == (left, clipped), loss.name
         assert abs(loss.rounded - changed) <= 0.002 * len(found), loss.name
         assert (loss.worst_error > 0) == (loss.rounded > 0), loss.name
+
+
+def test_the_digits_of_long_numbers_are_counted_one_by_one():
+    draw = random.Random(0)
+    widths = [(whole, behind) for whole in (1, 3, 10) for behind in (5, 9, 16, 17, 25, 60)]
+    texts = [
+        ".".join("".join(draw.choices("123456789", k=k)) for k in widths[n % len(widths)])
+        for n in range(500)
+    ]
+    numbers = numtok.scan(texts)
+    for loss in losses(Statistics.of_numbers(numbers), [FoNE(10, 16), FoNE(3, 9)]):
+        lost = (loss.left_as_text, loss.clipped, loss.rounded)
+        assert lost == really_lost(loss.representation, numbers), loss.name
+
+
+def test_of_bins_the_edges_alone_are_exact():
+    values = [str(n * 7 % 9973) for n in range(9000)]
+    numbers = Numbers.parse(values)
+    (loss,) = losses(Statistics.of_numbers(numbers), [QuantileBins(32, soft=True)])
+    left, _, changed = really_lost(QuantileBins.fit(numbers, 32, soft=True), numbers)
+    assert loss.left_as_text == left == 0
+    assert abs(loss.rounded - changed) <= 0.03 * len(values)
 
 
 pairs = st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20))
