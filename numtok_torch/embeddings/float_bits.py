@@ -202,7 +202,8 @@ def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor
     size = width * (1 + reciprocal)
     if stream.dim() == 1:
         # where to look at them does not wait for a device
-        looks = width == 32 and stream.device.type == "cpu" and readable(stream)
+        wide = width == 32 and stream.element_size() > 4
+        looks = wide and stream.device.type == "cpu" and readable(stream)
         if looks and (stream.to(torch.int64) >> 32).any():
             raise SchemaError(
                 "number_bits holds words of more than 32 bits, as bits:64 writes them; make the"

@@ -310,7 +310,10 @@ def test_bits_come_back(width, dtype):
     @given(st.lists(FLOATS[width], min_size=1, max_size=5))
     def check(values):
         bits = bits_of(values, width)
-        found = head.predict((3.0 * (2 * bits - 1)).to(dtype))
+        hidden = (3.0 * (2 * bits - 1)).to(dtype)
+        words = torch.tensor(np.array(values, f"f{width // 8}").view(f"i{width // 8}"))
+        assert torch.equal(head.loss(hidden, words), head.loss(hidden, bits))
+        found = head.predict(hidden)
         assert found.values.dtype == torch.float64
         assert found.values.numpy().tobytes() == np.array(values).tobytes()
         assert found.streams["number_bits"].tolist() == bits.tolist()
