@@ -330,7 +330,7 @@ Shown in part.
 - **Subword ends below digits: shown in part, on sums and differences.** There `subword` sees each
   group of three digits in some 25 samples. On products: not shown. `subword` has twice as many products as
   digits, as it knows the answers of the training. Where the answer is new, `subword` has fewer than
-  digits with one seed of three.
+  digits with two seeds of three, and clearly fewer with one.
 - **xVal fails: says nothing.** Other rows fail too in 1,200 steps.
 
 The paper's samples, 56 times as many (`--full`), would settle it.""",

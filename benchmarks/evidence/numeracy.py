@@ -255,10 +255,10 @@ has the least and the largest share of three seeds:
 
 | exact | sums and differences | products | quotients | lists sorted |
 |---|--:|--:|--:|--:|
-| `fone:8,8` | 94 to 98% | 34 to 49% | 8 to 10% | up to 37% |
+| `fone:8,8` | 94 to 98% | 34 to 49% | 8 to 10% | 3 to 27% |
 | `digits:1` | 72 to 78% | 94 to 99% | 68 to 87% | 41 to 74% |
-| `subword` | 51 to 59% | 60 to 63% | 6 to 17% | up to 37% |
-| `bits` | below 10% | 19 to 20% | 8 to 10% | up to 37% |
+| `subword` | 51 to 59% | 60 to 63% | 6 to 17% | 16 to 37% |
+| `bits` | 5 to 9% | 19 to 20% | 8 to 10% | 2 to 8% |
 
 - **Products and quotients.** Their digits all stand in the training. What is learnt may be the tables
   of one digit.

@@ -326,7 +326,7 @@ EXPERIMENT = Experiment(
     section,
     question="Does a frozen pretrained model estimate better when it is shown values?",
     result=(
-        "With `xval` or `logfourier`, the hidden state gives sums, products, ratios and conversions 10 to 35"
+        "With `xval` or `logfourier`, the hidden state gives sums, products, ratios and conversions 10 to 40"
         " times nearer than with the model's own digits. With `bits`, `quantile_bins` and fixed `fone`"
         " features, most answers are worse than with digits."
     ),
@@ -348,7 +348,7 @@ EXPERIMENT = Experiment(
 Likely, for estimates. Nothing is trained but the regression.
 
 - **Values help.** Where the model is shown `xval` or `logfourier`, its hidden state gives sums,
-  products, ratios and conversions 10 to 35 times nearer than with its own digits. Columns of tables are
+  products, ratios and conversions 10 to 40 times nearer than with its own digits. Columns of tables are
   better too. `[NUM]` and `[/NUM]` around digits change nothing.
 - **Not every value helps.** With `bits`, `quantile_bins` and fixed `fone` features most answers are
   worse than with digits, as a model that is not trained cannot read them.

@@ -32,7 +32,7 @@ RUNNING = """# How the experiments are run
 The rules that all experiments of [Evidence](../evidence.md) share.
 
 - **Models** have 50,000 to 930,000 weights, and mostly train for a minute. The model of the
-  `pretrained_...` experiments has 135 million, and ran on a GPU.
+  `pretrained_...` experiments has 135 million, and ran on a GPU or a CPU.
 - **`Shown`** is no proof for larger models. `Not shown` is none against the paper. **`Likely`** is what
   fewer than three seeds say.
 - **±** is the standard deviation over seeds (divided by n - 1). A figure without ± is of a single seed.
@@ -44,7 +44,7 @@ The rules that all experiments of [Evidence](../evidence.md) share.
 - **CPU seconds** are of cores of more than one machine that had other work too. Compare them roughly.
 - **xVal** is cited by the tables and sections of its first version.
 
-All of it took {hours:.1f} hours of training on one core, and the pretrained model's on a GPU.
+All of it took {hours:.1f} hours of training on one core, without the experiments of the pretrained model.
 
 ## Run an experiment again
 

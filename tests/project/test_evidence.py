@@ -225,6 +225,26 @@ def test_the_answer_of_an_experiment_is_short_and_as_careful_as_its_page(one):
     assert one.sure.startswith(verdict)
 
 
+SPREAD = re.compile(r"[+-]?[\d.]+ ± [\d.]+")
+
+
+@pytest.mark.parametrize("one", EXPERIMENTS.values(), ids=lambda one: one.name)
+def test_a_figure_with_its_spread_is_that_of_the_table(one):
+    page = (report.DOCS / "evidence" / f"{one.name}.md").read_text("utf-8").replace("%", "")
+    in_results = set(SPREAD.findall(page.split("\n## Results\n")[1]))
+    assert set(SPREAD.findall(one.verdict.replace("%", ""))) <= in_results
+
+
+def test_the_shares_of_ten_tasks_reach_from_the_least_to_the_largest():
+    page = (report.DOCS / "evidence" / "numeracy.md").read_text("utf-8")
+    columns = (("add", "subtract"), ("multiply",), ("divide",), ("sort",))
+    for name in ("fone:8,8", "digits:1", "subword", "bits"):
+        exact = [of["exact"] for kept, of in Store().all("numeracy") if kept["numbers"] == name]
+        shares = [[round(100 * one[task]) for one in exact for task in of] for of in columns]
+        ranges = (f"{min(few)} to {max(few)}%" for few in shares)
+        assert f"| `{name}` | {' | '.join(ranges)} |" in page
+
+
 def test_examples_in_the_docstrings_of_tables():
     result = doctest.testmod(tables)
     assert result.attempted and not result.failed
