@@ -294,8 +294,8 @@ EXPERIMENT = Experiment(
 - **Folds**: {FOLDS["small"]} with each seed; ± is over all of these.
 - **Error**: the mean absolute error, over that of always answering the median. Answers are clipped to
   the range of the answers in training. An answer that is no number counts as their mean.
-- **Scales and bins** are fitted once, to all numbers of a table. `fone:4,4` has digits for all numbers of
-  diabetes, `fone:4,7` for all of breast cancer.""",
+- **Scales and bins** are fitted for each fold, to all numbers of its training rows, whatever their
+  column. `fone:4,4` has digits for all numbers of diabetes, `fone:4,7` for all of breast cancer.""",
     verdict="""\
 Not shown: no model is as good as a straight line through the columns.
 
