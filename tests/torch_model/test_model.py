@@ -331,6 +331,15 @@ def test_xval_s_layer_warns_once_and_names_the_way_out():
         assert layer(words[:0], none).shape == (0, 1, tiny.D)
 
 
+@pytest.mark.parametrize("name", tiny.EMBEDDINGS)
+def test_a_backbone_of_float64(name):
+    """Whose loss is that of float32, but for its rounding."""
+    double = tiny.number_model(tiny.backbone("gpt2").double(), name, "mixture")
+    assert double.backbone.dtype == torch.float64
+    single = tiny.number_model("gpt2", name, "mixture")
+    same(double(**tiny.batch()).loss, single(**tiny.batch()).loss, rtol=1e-4)
+
+
 def test_a_gpt2_as_xval_starts_it():
     """Weights of standard deviation (2 · fan_in · n_layers)^-1/2, also in GPT-2's own layers, which
     have them the other way round; no bias before and after training; the stock class loads it.
