@@ -81,7 +81,7 @@ class NumberCollator:
             (``NumberDataset(block_size=...)`` loses nothing); None for no cut. A number of which a
             token is cut loses its entry in all number streams; what is left of a spelled-out one
             stays as tokens. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
-        padding: to the ``"longest"`` row, or always to ``"max_length"``.
+        padding: to the ``"longest"`` row, one token at least, or always to ``"max_length"``.
         padding_side, truncation_side: ``"right"`` or ``"left"``.
         pad_to_multiple_of: the width is rounded up to one of these, perhaps beyond ``max_length``.
         pack: put several rows into one line of at most ``max_length``. ``position_ids`` begin at 0
@@ -284,7 +284,7 @@ class NumberCollator:
         )
 
     def _layout(self, rows: Rows) -> Layout:
-        longest = int(rows.lengths.max())
+        longest = max(1, int(rows.lengths.max()))  # no model takes a batch without tokens
         if self.pack:
             assert self.max_length is not None
             width = round_up(self.max_length, self.pad_to_multiple_of)

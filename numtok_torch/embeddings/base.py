@@ -360,5 +360,6 @@ def root_mean_square(vectors: Tensor) -> float:
     """Return the root mean square of all entries; 0 where they cannot be looked at."""
     if vectors.is_meta or not vectors.numel():
         return 0.0
-    norm = torch.linalg.vector_norm(vectors.detach(), dtype=torch.float32)
+    wide = torch.promote_types(vectors.dtype, torch.float32)
+    norm = torch.linalg.vector_norm(vectors.detach(), dtype=wide)
     return float(norm) / math.sqrt(vectors.numel())

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from numtok_torch.embeddings.base import readable, root_mean_square
+from numtok_torch.embeddings.base import readable
 from numtok_torch.model.backbone import (
     ModelError,
     classification,
@@ -20,6 +20,7 @@ from numtok_torch.model.backbone import (
     is_pretrained,
     output_layer,
     parameters_of,
+    size_of_words,
 )
 
 
@@ -188,14 +189,14 @@ def check_apart(
 
 def keeps_apart(backbone: Any, causal: bool, vectors: Tensor) -> bool:
     """Whether a text in a row is computed as if no other was packed in front of it. ``vectors``
-    (batch, seq, d_model) show the device, dtype and size of word vectors.
+    (batch, seq, d_model) show the device, dtype and width of word vectors.
 
     Signatures and configs do not say, so a row is computed twice, with another text in front.
     Recurrent and convolutional layers mix the texts, and some attention masks ignore positions.
     """
     if has_decoder(backbone) or not {"position_ids", "kwargs"} & parameters_of(backbone):
         return False
-    d, size = vectors.shape[-1], root_mean_square(vectors) or 1.0
+    d, size = vectors.shape[-1], size_of_words(backbone) or 1.0  # with numbers they may be huge
     drawn = size * torch.arange(3 * d, device=vectors.device).float().sin().view(3, 1, d)
     before, other, text = drawn.to(vectors.dtype)  # (1, d) each
     pair = [torch.cat([one.expand(7, d), text]) for one in (before, other)]

@@ -169,11 +169,24 @@ def save(
         settings = describe(model)
         state = model.state_dict() if state is None else state
         state = {name: one for name, one in state.items() if name != EXTRA}
+    _check_plain(state)
     state = {name: one.detach().contiguous() for name, one in state.items()}
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
     write_settings(settings, folder)
+
+
+def _check_plain(state: Mapping[str, Any]) -> None:
+    """Refuse quantised or sharded weights, of which no model could be made again."""
+    small = (torch.int8, torch.uint8)
+    for name, one in state.items():
+        if name != EXTRA and (type(one) not in (Tensor, nn.Parameter) or one.dtype in small):
+            raise ModelError(
+                f"{name} is quantised or sharded, and cannot be saved so; quantise the model after"
+                " it is loaded, or save what was trained beside it alone:"
+                " save_pretrained(folder, base=...)"
+            )
 
 
 def without_base(model: Any, base: str | Path | bool) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -221,7 +234,10 @@ def load(
             raise ModelError(f"{folder / WEIGHTS} has no {min(missing)}; save the model again")
         weights[EXTRA] = pack(settings)
     try:
-        model.load_state_dict(weights)
+        # what a quantised base adds to its state dict, not every layer of it takes back
+        result = model.load_state_dict(weights, strict=settings.get("base") is None)
+        if unknown := [name for name in result.unexpected_keys if name in weights]:
+            raise RuntimeError(f"it has no {', '.join(unknown)}")
     except RuntimeError as error:
         raise ModelError(
             f"{folder / WEIGHTS} does not hold the weights of this model: {error}"

@@ -100,7 +100,7 @@ def cut(row, max_length, side):
 
 def slow_batch(rows, side="right", multiple=1):
     """Token by token."""
-    width = -(-max(len(row["input_ids"]) for row in rows) // multiple) * multiple
+    width = -(-max(1, *(len(row["input_ids"]) for row in rows)) // multiple) * multiple
     out = {
         "input_ids": np.full((len(rows), width), PAD, np.int64),
         "attention_mask": np.zeros((len(rows), width), np.int64),

@@ -51,11 +51,11 @@ def tokenizer():
     return Tokenizer.from_pretrained(SOURCE, [XVal(0.1), FoNE(3, 2, compact=True)])
 
 
-def model(folder, kind, way, made=NumberModel):
+def model(folder, kind, way, made=NumberModel, quantised=None):
     """All of what is new is different from what it starts as."""
     known = tokenizer()
     schema = known.batch_schema()
-    backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    backbone = quantised or transformers.AutoModelForCausalLM.from_pretrained(folder)
     options = {}
     if way == "frozen":
         options["freeze_backbone"] = True
@@ -203,6 +203,55 @@ def test_what_is_pushed_is_small_too(base, tmp_path, monkeypatch):
     made.push_to_hub("whole")
     small, whole = (weights(tmp_path / name) for name in ("small", "whole"))
     assert [name for name in whole if "mlp" in name] and not any("mlp" in name for name in small)
+
+
+class Quantised(torch.nn.Linear):
+    """Of 8 bits, with an entry in the state dict that loading does not take back, as of
+    bitsandbytes.
+    """
+
+    @classmethod
+    def of(cls, layer):
+        made = cls(layer.in_features, layer.out_features, bias=False)
+        absmax = layer.weight.detach().abs().max()
+        small = (layer.weight.detach() / absmax * 127).round().to(torch.int8)
+        made.weight = torch.nn.Parameter(small, requires_grad=False)
+        made.absmax = absmax
+        return made
+
+    def _save_to_state_dict(self, state, prefix, keep):
+        super()._save_to_state_dict(state, prefix, keep)
+        state[prefix + "weight.absmax"] = self.absmax
+
+    def forward(self, hidden):
+        return hidden @ (self.weight.T * self.absmax / 127)
+
+
+def test_a_quantised_backbone_is_saved_beside_its_base(base, tmp_path):
+    """And loaded onto one that is given; its own weights are not saved."""
+    folder = base("llama")
+
+    def quantised():
+        backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        for layer in backbone.model.layers:
+            layer.self_attn.q_proj = Quantised.of(layer.self_attn.q_proj)
+        return backbone
+
+    made = model(folder, "llama", "lora", quantised=quantised())
+    expected = made(**batch()).logits
+    with pytest.raises(ModelError, match=r"q_proj\.base_layer\.weight is quantised .* base=\.\.\."):
+        made.save_pretrained(tmp_path / "whole")
+    assert not (tmp_path / "whole" / "model.safetensors").exists()
+    made.save_pretrained(tmp_path / "small", base=True)
+    given = NumberModel.from_pretrained(tmp_path / "small", backbone=quantised())
+    same(given(**batch()).logits, expected, 0, 0)
+    plain = NumberModel.from_pretrained(tmp_path / "small")  # onto the base as it lies there
+    same(plain(**batch()).logits, expected, 0.1, 0.1)
+    assert not torch.equal(plain(**batch()).logits, expected)
+    left = weights(tmp_path / "small") | {"head.more": torch.ones(1)}
+    safetensors.torch.save_file(left, tmp_path / "small" / "model.safetensors")
+    with pytest.raises(ModelError, match=r"does not hold the weights .* head\.more"):
+        NumberModel.from_pretrained(tmp_path / "small", backbone=quantised())
 
 
 def test_what_cannot_be_saved_so(base, tmp_path):

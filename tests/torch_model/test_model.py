@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch_models as tiny
 import transformers
+from torch_models import SparseRows, same
 from torch_models import number_model as model
-from torch_models import same
 
 from numtok_torch import ModelError, NumberModel, XValEmbedding, xval_gpt2
 from numtok_torch.auto import PreTrainedNumberModel
@@ -168,6 +168,33 @@ def test_packed_rows_are_as_alone(kind):
     seen = NumberCollator(tiny.PAD, pack_attention_mask=True, **packing)(rows)
     # it does make a difference
     assert (made(**seen).hidden - found.hidden).abs().max() > 0.1
+
+
+@pytest.mark.filterwarnings("ignore:number_scaled reaches:UserWarning")
+@pytest.mark.parametrize("kind", tiny.CAUSAL)
+def test_huge_values_do_not_make_packed_rows_look_mixed(kind):
+    """The first packed batch may hold a number that no loss survives; the next ones may not."""
+    made, batch = model(kind), tiny.batch()
+    del batch["attention_mask"]
+    batch["position_ids"] = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 4]).expand(3, 9)
+    expected = made(**batch).loss
+    made = model(kind)
+    huge = batch | {"number_scaled": torch.full((3, 9), 1.7e38)}
+    with pytest.raises(ModelError, match="number_scaled reaches"):
+        made(**huge)
+    same(made(**batch).loss, expected)
+
+
+@pytest.mark.parametrize("kind", tiny.ALL)
+def test_rows_without_tokens_have_a_loss_of_0(kind):
+    """As a batch of one empty document does."""
+    made = model(kind).train()
+    objective = "causal" if kind in tiny.CAUSAL else None
+    row = {name: one[:0] for name, one in SparseRows(1)[0].items()}
+    batch = NumberCollator(tiny.PAD, objective=objective)([row, row])
+    loss = made(**{"labels": torch.full((2, 1), -100)} | batch).loss
+    loss.backward()
+    assert loss == 0 and all(not one.grad.any() for one in made.parameters())
 
 
 # most have layers or masks that ignore positions
@@ -329,6 +356,15 @@ def test_xval_s_layer_warns_once_and_names_the_way_out():
         layer(words, given(1e30, number=False))
         none = {name: stream[:0] for name, stream in given(1.0).items()}
         assert layer(words[:0], none).shape == (0, 1, tiny.D)
+
+
+@pytest.mark.parametrize("name", tiny.EMBEDDINGS)
+def test_a_backbone_of_float64(name):
+    """Whose loss is that of float32, but for its rounding."""
+    double = tiny.number_model(tiny.backbone("gpt2").double(), name, "mixture")
+    assert double.backbone.dtype == torch.float64
+    single = tiny.number_model("gpt2", name, "mixture")
+    same(double(**tiny.batch()).loss, single(**tiny.batch()).loss, rtol=1e-4)
 
 
 def test_a_gpt2_as_xval_starts_it():
