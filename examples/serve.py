@@ -103,9 +103,9 @@ class Server:
             raise Refused(404, f"the model here is {self.name!r}", "model", "model_not_found")
         if (new := asked.max_tokens) > self.limits.max_tokens:
             raise Refused(400, f"max_tokens={new} is beyond {self.limits.max_tokens}", "max_tokens")
-        choose = chooser(asked.temperature, asked.top_p, asked.seed)
-        try:
-            return [Text(self.model, one, new, choose) for one in asked.prompt]
+        draw = asked.temperature, asked.top_p, asked.seed
+        try:  # each draws as if it were alone
+            return [Text(self.model, one, new, chooser(*draw)) for one in asked.prompt]
         except ValueError as error:
             raise Refused(400, str(error), "prompt", "context_length_exceeded") from None
 

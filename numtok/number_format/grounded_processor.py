@@ -46,7 +46,8 @@ class GroundedLogitsProcessor(RowsProcessor):
         - input_ids: (rows, seq); scores: (rows, vocabulary); output: (rows, vocabulary).
 
     Raises:
-        FormatError: for a tokenizer without an end token, or without tokens for single digits.
+        FormatError: for a tokenizer without an end token, without tokens for single digits, or
+            whose numbers have tokens of their own, as ``[NUM]``.
 
     Example:
         >>> import numtok.hf, torch

@@ -242,8 +242,8 @@ class NumberFormat:
             eos_token_id: the end token, or several; None for the tokenizer's.
 
         Raises:
-            FormatError: for a tokenizer without an end token, or whose tokens cannot write the
-                numbers.
+            FormatError: for a tokenizer without an end token, whose tokens cannot write the
+                numbers, or whose numbers have tokens of their own, as ``[NUM]``.
         """
         from numtok.number_format.logits_processor import NumberFormatProcessor
 

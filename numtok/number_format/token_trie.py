@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import FormatError
+from numtok.representations import SpelledOut
 from numtok.tokenizer.token_texts import beside_others
 
 Ints = npt.NDArray[np.int64]
@@ -105,8 +106,10 @@ def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
         tokenizer: of transformers, a ``tokenizers.Tokenizer``, or a ``numtok.Tokenizer``.
 
     Raises:
-        FormatError: for anything else.
+        FormatError: for anything else, and for a tokenizer whose numbers have tokens of their own,
+            as ``[NUM]``.
     """
+    _check_numbers_are_text(getattr(tokenizer, "numtok", tokenizer))
     if hasattr(tokenizer, "own_tokens"):  # of numtok
         own_ids = set(tokenizer.own_tokens.values())
         contents = _contents(tokenizer.config)
@@ -119,6 +122,16 @@ def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
     raise FormatError(
         f"a tokenizer of transformers or tokenizers is needed, got {type(tokenizer).__name__}"
     )
+
+
+def _check_numbers_are_text(tokenizer: Any) -> None:
+    """Raise a FormatError if the numbers of a ``numtok.Tokenizer`` have tokens of their own."""
+    for first in getattr(tokenizer, "representations", ())[:1]:
+        if not (first.stays_text or (isinstance(first, SpelledOut) and not first.marks_begin)):
+            raise FormatError(
+                f"{first.name} writes numbers in tokens of its own, and only those in the tokens of"
+                " the text can be held to figures; take numbers='subword' or 'digits:1,bare'"
+            )
 
 
 def _config(fast: Any) -> dict[str, Any]:

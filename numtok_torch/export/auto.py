@@ -120,19 +120,24 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
             dtype: of the backbone, or its name; None and ``"auto"`` for that of the weights.
             config: only its kind of attention is looked at.
             options: ``backbone``, ``embedding`` and ``head``, as there; for the Hub, ``revision``,
-                ``token`` and the like.
+                ``token`` and the like; ``device_map``, of one device; ``torch_dtype``, another name
+                of ``dtype``.
 
         Raises:
             ModelError: for another Auto class than the one for such a model, and what
                 ``NumberModel.from_pretrained`` raises.
         """
         where = {name: options.pop(name) for name in WHERE if name in options}
-        layers = {name: one for name, one in options.items() if name not in NOT_READ}
+        layers = {
+            name: one for name, one in options.items() if name not in NOT_READ and one is not None
+        }
+        dtype = layers.pop("torch_dtype", dtype)  # its older name
+        device_map = layers.pop("device_map", None)
         if unknown := sorted(layers.keys() - {"backbone", "embedding", "head"}):
             raise ModelError(
-                f"a number model is not loaded with {', '.join(unknown)}; load it without, and move"
-                " it with .to(device)"
+                f"a number model is not loaded with {', '.join(unknown)}; leave it out"
             )
+        device = _one_device(device_map)
         files = [
             str(cached_file(folder, name, **where)) for name in (saving.SETTINGS, saving.WEIGHTS)
         ]
@@ -149,7 +154,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
                 f"{folder} holds a {type(model.transformer).__name__}, which is not for"
                 f" AutoModel{asked}; load it with AutoModel{fits}"
             )
-        return model
+        return model if device is None else model.to(device)
 
     def save_pretrained(  # type: ignore[override]
         self,
@@ -340,6 +345,21 @@ class NumberModelForTokenClassification(  # type: ignore[misc,override,unused-ig
     """
 
 
+def _one_device(device_map: Any) -> Any:
+    """Return the device that a ``device_map`` names for the whole model; None if there is none.
+    ModelError for several.
+    """
+    if isinstance(device_map, Mapping) and device_map.keys() == {""}:
+        device_map = device_map[""]
+    several = isinstance(device_map, Mapping)
+    if several or device_map in ("auto", "balanced", "balanced_low_0", "sequential"):
+        raise ModelError(
+            f"a number model is on one device, not on those of device_map={device_map!r}; name the"
+            " device, as in device_map='cpu'"
+        )
+    return device_map
+
+
 def fitting(model: NumberModel) -> str:
     """Return the kind of such a model, as transformers' Auto classes are named; "" for bare ones."""
     if model.task is not None:
@@ -404,7 +424,9 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
             asked = {"tokenizer_kwargs": asked}
         chosen = options.get("tokenizer_encode_kwargs") or {}
         options["tokenizer_encode_kwargs"] = asked | chosen
-        return super().preprocess(prompt_text, **options)  # type: ignore[no-untyped-call,unused-ignore]
+        inputs = super().preprocess(prompt_text, **options)  # type: ignore[no-untyped-call,unused-ignore]
+        width = inputs["input_ids"].shape[-1]  # handle_long_generation="hole" keeps the last ids
+        return inputs | {name: one[:, -width:] for name, one in pop_streams(inputs).items()}
 
     def _forward(self, model_inputs: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]
         options |= {"tokenizer": self.tokenizer, "return_dict_in_generate": True}

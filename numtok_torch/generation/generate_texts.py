@@ -181,20 +181,6 @@ def _all_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**greedy, **options}
 
 
-def _format_processor(number_format: NumberFormat, tokenizer: Tokenizer, ends: Any) -> Any:
-    """Return the logits processor that lets a model write numbers of a format alone. ModelError for
-    numbers that are no tokens of the text.
-    """
-    representation = tokenizer.representations[0]
-    spelled_out = isinstance(representation, SpelledOut) and not representation.marks_begin
-    if not (spelled_out or representation.stays_text):
-        raise ModelError(
-            f"format= is for numbers in the tokens of the text, and {representation.name} has"
-            " tokens of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
-        )
-    return number_format.logits_processor(tokenizer, eos_token_id=ends)
-
-
 def _checked(
     model: Any, tokenizer: Any, prompts: int, sample: bool, options: Mapping[str, Any]
 ) -> Tokenizer:
@@ -396,7 +382,8 @@ class Call:
             options["tokenizer"] = tokenizer
         if number_format is not None:
             processors = options.get("logits_processor") or []
-            processor = _format_processor(number_format, numtok_tokenizer, options["eos_token_id"])
+            ends = options["eos_token_id"]
+            processor = number_format.logits_processor(numtok_tokenizer, eos_token_id=ends)
             options["logits_processor"] = [*processors, processor]
         holds = longest is not None and NumberRules.of(numtok_tokenizer) is not None
         held = NumberLogitsProcessor(numtok_tokenizer, longest or LONGEST) if holds else None

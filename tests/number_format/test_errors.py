@@ -4,12 +4,21 @@ import errors
 import pytest
 import trained
 
-from numtok import NumberFormat
+from numtok import NumberFormat, Tokenizer
 from numtok.errors import FormatError
+from numtok.number_format.grounded_processor import GroundedLogitsProcessor
 
 transformers = pytest.importorskip("transformers")
+from numtok.hf import NumberTokenizer
+
 ENDLESS = trained.stock("gpt2")
 DIGIT = NumberFormat(0, 9)
+
+
+def ours(numbers):
+    return NumberTokenizer.from_pretrained(numbers=numbers, eos_token="<|endoftext|>")
+
+
 OPTIONS = [
     ({"minimum": 3, "maximum": 2}, "no number is left"),
     ({"maximum": -1, "sign": ""}, "no number is left"),
@@ -35,6 +44,12 @@ ERRORS = {
         (lambda: NumberFormat(0, 10**12, step=7).regex(), "gbnf"),
         (lambda: DIGIT.logits_processor(5, eos_token_id=0), "got int"),
         (lambda: DIGIT.logits_processor(ENDLESS), "no end token"),
+        *(
+            (lambda hold=hold, numbers=numbers: hold(ours(numbers)), "tokens of its own")
+            for hold in (DIGIT.logits_processor, GroundedLogitsProcessor)
+            for numbers in ("digits:1", "place:lsd", "xval", "p10")
+        ),
+        (lambda: DIGIT.logits_processor(Tokenizer.from_pretrained()), "tokens of its own"),
     ]
 }
 

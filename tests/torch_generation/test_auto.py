@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+import torch
 import torch_models as tiny
 import transformers
 from new_process import run
@@ -65,6 +66,32 @@ def test_ids_values_and_texts_are_those_of_generate(name, kind, tmp_path):
     write = pipeline("text-generation", model=str(tmp_path), batch_size=2, **TRUSTED)
     texts = [one[0]["generated_text"] for one in write(PROMPTS, do_sample=False, **options)]
     assert texts == [prompt + text for prompt, text in zip(PROMPTS, expected.texts, strict=True)]
+
+
+def test_harnesses_name_one_device_and_leave_options_none(tmp_path):
+    """lm-evaluation-harness, lighteval and inspect_ai load models so."""
+    saved("xval", tmp_path)
+    none = {"gguf_file": None, "quantization_config": None, "max_memory": None}
+    for device_map in (None, "cpu", {"": "cpu"}, torch.device("cpu")):
+        options = {"torch_dtype": torch.bfloat16, "device_map": device_map, **none, **TRUSTED}
+        model = AutoModelForCausalLM.from_pretrained(tmp_path, **options)
+        assert model.transformer.dtype == torch.bfloat16 and model.device.type == "cpu"
+    on_meta = AutoModelForCausalLM.from_pretrained(tmp_path, device_map={"": "meta"}, **TRUSTED)
+    assert {one.device.type for one in on_meta.parameters()} == {"meta"}
+
+
+@pytest.mark.parametrize("name", ["xval", "digits"])
+def test_a_pipeline_cuts_long_prompts_with_their_numbers(name, tmp_path):
+    saved(name, tmp_path)
+    write = pipeline("text-generation", model=str(tmp_path), **TRUSTED)
+    write.tokenizer.model_max_length, new = 20, {"max_new_tokens": 6, "do_sample": False}
+    long = "The sum of 12.5 and 30 and 7 and 8 " * 3
+    (found,) = write(long, handle_long_generation="hole", **new)
+    batch = write.tokenizer(long, return_tensors="pt", return_numbers=True)
+    assert batch["input_ids"].shape[1] > 20
+    kept = {column: one[:, -(20 - 6) :] for column, one in batch.items()}
+    output = write.model.generate(**kept, **new, return_dict_in_generate=True)
+    same(torch.tensor([found["number_value"]], dtype=torch.float64), output.number_value)
 
 
 def test_a_chat(tmp_path):

@@ -15,7 +15,13 @@ from torch_generators import PROMPTS, setting
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from numtok import NumberFormat, Tokenizer
-from numtok.errors import InputError, MissingDependencyError, RepresentationError, SchemaError
+from numtok.errors import (
+    FormatError,
+    InputError,
+    MissingDependencyError,
+    RepresentationError,
+    SchemaError,
+)
 from numtok.representations import Subword, XVal
 from numtok_torch import (
     ModelError,
@@ -58,8 +64,8 @@ def spoilt():
         return generate(model, tokenizer, PROMPTS, **options)
 
 
-def distribution(model=None, prompt="x", **options):
-    tokenizer = AutoTokenizer.from_pretrained("numbers", padding_side="left", **TRUSTED)
+def distribution(model=None, prompt="x", tokenizer=None, **options):
+    tokenizer = tokenizer or trained.stock("gpt2")
     if model is None:
         model = tiny.backbone("gpt2", vocab_size=len(tokenizer))
     return number_distribution(model, tokenizer, prompt, DIGIT, **options)
@@ -140,8 +146,6 @@ ERRORS = {
         (lambda: write(streamer=Pieces()), ONE_PROMPT),
         (lambda: write(prompts=PROMPTS[:1], streamer=Pieces(), num_beams=2), ONE_PROMPT),
         (lambda: write(prompts=[], streamer=Pieces()), ONE_PROMPT),
-        (lambda: write(format=DIGIT), "tokens of its own"),
-        (lambda: write("p10", format=DIGIT), "tokens of its own"),
         (lambda: generate(without_head("bert"), made("xval")[1], PROMPTS), "BertForMaskedLM cannot generate"),
         (lambda: generate(NumberModel(tiny.Plain(), None), made("xval")[1], PROMPTS), "cannot generate"),
         (lambda: generate(made("xval")[0].backbone, made("xval")[1], PROMPTS), "got GPT2LMHeadModel"),
@@ -168,7 +172,13 @@ ERRORS = {
         (lambda: saved(custom_generate="somewhere"), "does not support custom_generate"),
         (lambda: saved(nameless=True), "generate(..., tokenizer=...)"),
         (lambda: PreTrainedNumberModel.from_pretrained("numbers").generate(torch.zeros(1, 0, dtype=torch.int64)), "a token at least"),
-        (lambda: AutoModelForCausalLM.from_pretrained("numbers", device_map="cpu", **TRUSTED), "not loaded with device_map; ….to(device)"),
+        (lambda: AutoModelForCausalLM.from_pretrained("numbers", device_map="auto", **TRUSTED), "device_map='auto'…device_map='cpu'"),
+        (lambda: AutoModelForCausalLM.from_pretrained("numbers", tp_plan="auto", **TRUSTED), "not loaded with tp_plan; leave it out"),
+    ],
+    FormatError: [
+        (lambda: write(format=DIGIT), "xval…tokens of its own"),
+        (lambda: write("p10", format=DIGIT), "p10…tokens of its own"),
+        (lambda: distribution(tokenizer=made("xval")[1]), "xval…tokens of its own"),
     ],
     SchemaError: [(lambda: saved(without=STREAMS), "return_numbers=True…pipeline_class=")],
     RepresentationError: [(spoilt, "value 0 is nan")],

@@ -123,6 +123,9 @@ def test_several_prompts_stops_and_draws(asked):
     assert last.usage.completion_tokens == NEW and last.usage.prompt_tokens == 1
     drawn = {create(prompt="7", max_tokens=NEW, seed=seed).choices[0].text for seed in (1, 1, 2, 3)}
     assert len(drawn) == 3
+    seeded = {"max_tokens": NEW, "seed": 5}
+    alone = [create(prompt=prompt, **seeded).choices[0].text for prompt in PROMPTS]
+    assert [one.text for one in create(prompt=PROMPTS, **seeded).choices] == alone
     assert create(prompt="7", top_p=0, max_tokens=NEW).choices[0].text == wanted("7")
 
 
