@@ -21,6 +21,8 @@ from numtok.numbers.automaton import NEVER, Continuation
 
 LONGEST_REGEX = 100_000  # characters; engines take seconds for more
 WRITTEN_OUT = 24  # characters; an expression that is no longer is no rule of its own
+# characters; a longer expression is a rule of its own: llama.cpp and llguidance refuse deep nesting
+NESTED = 100
 
 # An expression: atoms in a row, and how often each may stand there, at least and at most.
 Sequenced = tuple[tuple[str, int, int], ...]
@@ -107,7 +109,8 @@ def _expressions(
                 " gbnf(), ebnf() or lark(), which name what is used several times"
             )
         written[state] = expression
-        if notation.rule and (state == 0 or (led_to[state] > 1 and len(text) > WRITTEN_OUT)):
+        longest = WRITTEN_OUT if led_to[state] > 1 else NESTED
+        if notation.rule and (state == 0 or len(text) > longest):
             rules[state] = expression
             written[state] = ((notation.rule(state), 1, 1),)
     return rules if notation.rule else {0: written[0]}

@@ -301,3 +301,19 @@ def test_a_json_schema_has_an_end_where_the_digits_do(sign):
 
 def test_a_grammar_is_short_where_an_expression_would_be_too_long():
     assert len(NumberFormat(0, 10**12, step=7).gbnf()) < 20_000
+
+
+@pytest.mark.parametrize("notation", ["lark", "gbnf"])
+def test_a_grammar_of_many_digits_nests_no_deeper_than_programs_read(notation):
+    """llguidance refuses about 30 groups in each other, and llama.cpp an optional group that stands
+    for more than 2,000 rules.
+    """
+    made = NumberFormat("-" + "7" * 40, "3" * 40 + "." + "2" * 40)
+    grammar = getattr(made, notation)()
+    nesting = itertools.accumulate({"(": 1, ")": -1}.get(one, 0) for one in grammar)
+    assert max(nesting) < 10
+    llguidance = pytest.importorskip("llguidance")
+    read = grammar if notation == "lark" else llguidance.gbnf_to_lark.any_to_lark(grammar)
+    grammar = llguidance.LLMatcher.grammar_from_lark(read)
+    matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar)
+    assert not matcher.is_error(), matcher.get_error()

@@ -14,9 +14,10 @@ import new_process
 import pytest
 import tokenizers
 import trained
+from tokenizers import Regex, pre_tokenizers
 
 from benchmarks.kinds import KINDS
-from numtok import Digits, Subword, Tokenizer
+from numtok import Digits, Grammar, Subword, Tokenizer
 
 PAGES, PAGE = 1000, 1000  # characters a page
 FORMS = {"1": Digits(1), "3": Digits(3), "left": Digits(3, align="left"), "subword": Subword()}
@@ -58,6 +59,24 @@ def test_a_thousand_pages_of_each_kind_have_our_ids(wiki_texts, gpt2_json, tmp_p
         given = ours.encode_batch(found, parse_special=True)["input_ids"].to_pylist()
         expected = [one.ids for one in plain.encode_batch_fast(found, add_special_tokens=False)]
         assert given == expected, name
+
+
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
+@pytest.mark.parametrize("kind", ["gpt2", "neox"])
+def test_single_digits_are_cut_as_llama_cpp_cuts_them(kind, tmp_path):
+    """By the pre-tokenizer `smollm`: digits alone, then GPT-2's pattern; no normalizer."""
+    grammar = Grammar(signs=False, exponent=False, leading_dot=False)
+    Tokenizer(trained.config(kind), [Digits(1)], grammar).export(tmp_path)
+    exported = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    smollm = trained.source(kind)
+    smollm.normalizer = None
+    cuts = [pre_tokenizers.Split(Regex(r"\p{N}"), "isolated"), smollm.pre_tokenizer]
+    smollm.pre_tokenizer = pre_tokenizers.Sequence(cuts)
+    draw = random.Random(0)
+    parts = [*"0123456789.,-+eE\u2212 '\n\t", "  ", "ab", "é", "中", "😀", "'s", "\r\n", "1234"]
+    texts = ["".join(draw.choices(parts, k=draw.randrange(20))) for _ in range(2000)]
+    expected = [one.ids for one in smollm.encode_batch(texts)]
+    assert [one.ids for one in exported.encode_batch(texts)] == expected
 
 
 @pytest.mark.slow
