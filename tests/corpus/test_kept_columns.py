@@ -143,6 +143,35 @@ def test_json_behind_a_table_is_neither_rounded_nor_read_as_another_kind(dtype, 
         encode([table, lines], "n")
 
 
+VIEW, BYTES = pa.string_view(), pa.binary_view()
+WORDS = pa.DictionaryArray.from_arrays(
+    pa.array([1, None, 0], pa.uint32()), pa.array(["a", "b"], VIEW)
+)
+OF_VIEWS = {  # as polars writes strings, categories, and columns of them
+    "string": pa.array(["a", None, "b"], VIEW),
+    "bytes": pa.array([b"1", b"2", None], BYTES),
+    "category": WORDS,
+    "list": pa.array([["a", None], [], None], pa.large_list(VIEW)),
+    "array": pa.array([["a", "b"]] * 3, pa.list_(VIEW, 2)),
+    "categories": pa.ListArray.from_arrays([0, 1, 1, 3], WORDS),
+    "struct": pa.StructArray.from_arrays([WORDS], ["word"]),
+}
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_columns_of_views_are_kept_in_files_and_in_splits(name, tmp_path):
+    table = pa.table({"text": pa.array(["1", "2", "3"], VIEW), "n": OF_VIEWS[name]})
+    path = tmp_path / "a.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    assert pq.read_table(encode([path], "n"))["n"].to_pylist() == table["n"].to_pylist()
+    how = {"tokenizer": TOKENIZER, "keep_columns": ["n"], "split": "a=0.5,b=0.5", "workers": 1}
+    numtok.encode_files(path, f"{tmp_path}/split/", **how)
+    rows = [row for part in "ab" for row in pq.read_table(tmp_path / "split" / part).to_pylist()]
+    by_value = {row["number_value"][0]: row["n"] for row in rows}
+    assert [by_value[number] for number in (1, 2, 3)] == table["n"].to_pylist()
+
+
 # numbers as they are written that no column can hold, in JSON as `"<1e400>"`
 BEYOND = ["1e400", "-1e400", "1e-400", "1" + "0" * 400, "1" + "0" * 5000, "9007199254740993.0e400"]
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="<")
