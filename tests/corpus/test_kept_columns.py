@@ -172,6 +172,17 @@ def test_columns_of_views_are_kept_in_files_and_in_splits(name, tmp_path):
     assert [by_value[number] for number in (1, 2, 3)] == table["n"].to_pylist()
 
 
+def test_a_type_that_parquet_lacks_is_told(tmp_path):
+    path, column = tmp_path / "a.arrow", pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    table = pa.table({"text": ["1"], "n": column})
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(OutputError, match=r"o\.parquet: column 'n' is of type month_day.*\.arrow"):
+        encode([path], "n")
+    numtok.encode_files(path, tmp_path / "o.arrow", tokenizer=TOKENIZER, keep_columns=["n"])
+    assert pa.ipc.open_file(str(tmp_path / "o.arrow")).read_all()["n"].combine_chunks() == column
+
+
 # numbers as they are written that no column can hold, in JSON as `"<1e400>"`
 BEYOND = ["1e400", "-1e400", "1e-400", "1" + "0" * 400, "1" + "0" * 5000, "9007199254740993.0e400"]
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="<")
