@@ -183,6 +183,19 @@ def test_a_type_that_parquet_lacks_is_told(tmp_path):
     assert pa.ipc.open_file(str(tmp_path / "o.arrow")).read_all()["n"].combine_chunks() == column
 
 
+@pytest.mark.parametrize("out", ["o.parquet", "o/"])
+def test_a_type_that_does_not_fit_skips_no_file(out, tmp_path):
+    """No row is to blame: rows are only skipped where the type of the column is known."""
+    mixed = write(tmp_path, '{"text": "a", "n": 1}', '{"text": "b", "n": "x"}')
+    whole, words = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pq.write_table(pa.table({"text": ["a"], "n": [1]}), whole)
+    pq.write_table(pa.table({"text": ["b"], "n": ["x"]}), words)
+    how = {"tokenizer": TOKENIZER, "keep_columns": ["n"], "on_error": "skip", "workers": 1}
+    for paths in ([mixed], [whole, words]):
+        with pytest.raises(NumtokError, match=r"column 'n' (holds values|is string)"):
+            numtok.encode_files(paths, f"{tmp_path}/{out}", overwrite=True, **how)
+
+
 # numbers as they are written that no column can hold, in JSON as `"<1e400>"`
 BEYOND = ["1e400", "-1e400", "1e-400", "1" + "0" * 400, "1" + "0" * 5000, "9007199254740993.0e400"]
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="<")

@@ -270,7 +270,7 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
         f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or"
         " convert the files to one type"
     )
-    raise InputError(message, source.name)
+    raise MissingInputError(message, source.name)
 
 
 def _is_number(dtype: pa.DataType) -> bool:
