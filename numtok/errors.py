@@ -105,7 +105,8 @@ class InputError(NumtokError, ValueError):
 
 class MissingInputError(InputError):
     """An input that must be there before any row is read is missing: the file, access to it, the
-    column asked for. No row is to blame, so ``on_error="skip"`` does not skip it.
+    column asked for, or one type for a kept column. No row is to blame, so ``on_error="skip"`` does
+    not skip it.
     """
 
 

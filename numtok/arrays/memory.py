@@ -22,6 +22,7 @@ MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool ev
 # bytes of text; what freed memory of such a size keeps from the system is more than the time to
 # touch it anew is worth
 LONG = 1 << 26
+_PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -155,6 +156,33 @@ class Scratch(threading.local):
         if kept is None or len(kept) < size:
             kept = self._kept[name] = empty(size, np.uint8)
         return kept[:size].view(kind)
+
+
+def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with plain strings and bytes in place of views, whose rows Arrow cannot select.
+
+    >>> words = pa.array(["a"], pa.string_view())
+    >>> without_views(pa.record_batch({"words": words})).schema.types
+    [DataType(large_string)]
+    """
+    fields = [_without_views(field) for field in batch.schema]
+    columns = [column.cast(field.type) for column, field in zip(batch, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
+
+
+def _without_views(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        values = _PLAIN.get(kind.value_type, kind.value_type)
+        return field.with_type(pa.dictionary(kind.index_type, values, kind.ordered))
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_without_views(part) for part in kind]))
+    if pa.types.is_fixed_size_list(kind):
+        return field.with_type(pa.list_(_without_views(kind.value_field), kind.list_size))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return field.with_type(make(_without_views(kind.value_field)))
+    return field.with_type(_PLAIN.get(kind, kind))
 
 
 def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -143,6 +143,59 @@ def test_json_behind_a_table_is_neither_rounded_nor_read_as_another_kind(dtype, 
         encode([table, lines], "n")
 
 
+VIEW, BYTES = pa.string_view(), pa.binary_view()
+WORDS = pa.DictionaryArray.from_arrays(
+    pa.array([1, None, 0], pa.uint32()), pa.array(["a", "b"], VIEW)
+)
+OF_VIEWS = {  # as polars writes strings, categories, and columns of them
+    "string": pa.array(["a", None, "b"], VIEW),
+    "bytes": pa.array([b"1", b"2", None], BYTES),
+    "category": WORDS,
+    "list": pa.array([["a", None], [], None], pa.large_list(VIEW)),
+    "array": pa.array([["a", "b"]] * 3, pa.list_(VIEW, 2)),
+    "categories": pa.ListArray.from_arrays([0, 1, 1, 3], WORDS),
+    "struct": pa.StructArray.from_arrays([WORDS], ["word"]),
+}
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_columns_of_views_are_kept_in_files_and_in_splits(name, tmp_path):
+    table = pa.table({"text": pa.array(["1", "2", "3"], VIEW), "n": OF_VIEWS[name]})
+    path = tmp_path / "a.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    assert pq.read_table(encode([path], "n"))["n"].to_pylist() == table["n"].to_pylist()
+    how = {"tokenizer": TOKENIZER, "keep_columns": ["n"], "split": "a=0.5,b=0.5", "workers": 1}
+    numtok.encode_files(path, f"{tmp_path}/split/", **how)
+    rows = [row for part in "ab" for row in pq.read_table(tmp_path / "split" / part).to_pylist()]
+    by_value = {row["number_value"][0]: row["n"] for row in rows}
+    assert [by_value[number] for number in (1, 2, 3)] == table["n"].to_pylist()
+
+
+def test_a_type_that_parquet_lacks_is_told(tmp_path):
+    path, column = tmp_path / "a.arrow", pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    table = pa.table({"text": ["1"], "n": column})
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(OutputError, match=r"o\.parquet: column 'n' is of type month_day.*\.arrow"):
+        encode([path], "n")
+    numtok.encode_files(path, tmp_path / "o.arrow", tokenizer=TOKENIZER, keep_columns=["n"])
+    assert pa.ipc.open_file(str(tmp_path / "o.arrow")).read_all()["n"].combine_chunks() == column
+
+
+@pytest.mark.parametrize("out", ["o.parquet", "o/"])
+def test_a_type_that_does_not_fit_skips_no_file(out, tmp_path):
+    """No row is to blame: rows are only skipped where the type of the column is known."""
+    mixed = write(tmp_path, '{"text": "a", "n": 1}', '{"text": "b", "n": "x"}')
+    whole, words = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pq.write_table(pa.table({"text": ["a"], "n": [1]}), whole)
+    pq.write_table(pa.table({"text": ["b"], "n": ["x"]}), words)
+    how = {"tokenizer": TOKENIZER, "keep_columns": ["n"], "on_error": "skip", "workers": 1}
+    for paths in ([mixed], [whole, words]):
+        with pytest.raises(NumtokError, match=r"column 'n' (holds values|is string)"):
+            numtok.encode_files(paths, f"{tmp_path}/{out}", overwrite=True, **how)
+
+
 # numbers as they are written that no column can hold, in JSON as `"<1e400>"`
 BEYOND = ["1e400", "-1e400", "1e-400", "1" + "0" * 400, "1" + "0" * 5000, "9007199254740993.0e400"]
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="<")

@@ -345,6 +345,27 @@ def test_a_bad_row_of_an_array_is_left_out_by_itself(tmp_path):
     assert [row.line for row in batch.bad] == [2, 4]
 
 
+def test_streams_that_were_joined_lose_no_row(tmp_path):
+    """Every reader of Arrow stops at the end of the first one."""
+    table, stream = pa.table({"text": ["a", "b"]}), io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as file:
+        file.write_table(table)
+    one = stream.getvalue()
+    assert read_all(write(tmp_path, "one.arrow", one)) == ["a", "b"]
+    joined = write(tmp_path, "two.arrow", one + one)
+    assert "after the end of its stream" in str(failure(joined))
+    *_, last = batches_of(joined, on_error="skip")
+    assert "after the end of its stream" in last.bad[0].error
+
+
+def test_files_of_other_kinds_are_told(tmp_path):
+    old = write(tmp_path, "a.feather", b"FEA1" + bytes(100) + b"FEA1")
+    assert "Feather of version 1" in str(failure(old))
+    for name in ("a.zip", "a.tar.gz", "a.jsonl.lz4"):
+        with pytest.raises(InputError, match="unpack it if it is an archive"):
+            find_inputs(write(tmp_path, name, b"a"))
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_a_bad_row_of_a_table_is_left_out_by_itself(tmp_path, name):
     """The rows behind it are read, also in other row groups, and each is named."""

@@ -21,6 +21,7 @@ from numtok.corpus.read.batches import (
     text_columns,
 )
 from numtok.corpus.read.sources import Source, plain_path
+from numtok.errors import InputError
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
@@ -42,7 +43,14 @@ class ArrowFile:
         self.name = name or path
         self._source = storage.for_arrow(path)
         self.size: int = self._source.size()
-        self._is_stream = self._source.read(6) != b"ARROW1"
+        magic = self._source.read(6)
+        self._is_stream = magic != b"ARROW1"
+        if magic.startswith(b"FEA1"):
+            raise InputError(
+                "is Feather of version 1, which Arrow reads no longer; load it with a former version"
+                " and write it anew",
+                self.name,
+            )
         self.schema: pa.Schema = self._open(pa.ipc.IpcReadOptions()).schema
 
     def _open(self, options: pa.ipc.IpcReadOptions) -> Any:
@@ -63,6 +71,12 @@ class ArrowFile:
         if self._is_stream:
             for batch in reader:
                 yield self._checked(batch.select(names)), self._source.tell()
+            if self._source.tell() < self.size:
+                raise InputError(
+                    "goes on after the end of its stream, where no reader of Arrow looks; write each"
+                    " stream to a file of its own",
+                    self.name,
+                )
             return
         count = reader.num_record_batches
         for number in range(count):

@@ -270,7 +270,7 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
         f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or"
         " convert the files to one type"
     )
-    raise InputError(message, source.name)
+    raise MissingInputError(message, source.name)
 
 
 def _is_number(dtype: pa.DataType) -> bool:
@@ -376,6 +376,7 @@ def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator
     midway), in slices of bounded size: few bytes can mean many. InputError for a row of more than
     512 MiB.
     """
+    batch = memory.without_views(batch)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         _check_lists(column, name, source)
     types = [_decoded_type(column.type) for column in batch.columns]
@@ -441,8 +442,6 @@ def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     """Return int64[n]: the bytes of each value; 0 for values that are short anyway."""
     if not is_bytes(values.type):
         return np.zeros(len(values), np.int64)
-    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
-        values = values.cast(pa.large_binary())  # Arrow has no lengths for views
     import pyarrow.compute as pc
 
     return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.int64)

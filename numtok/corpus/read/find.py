@@ -161,8 +161,8 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
     file_format, compression = suffixes(path)
     if asked is None and file_format is None:
         raise InputError(
-            f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with"
-            " input_format=... (--format)",
+            "unknown kind of file; unpack it if it is an archive, rename it to one of"
+            f" .{', .'.join(SUFFIXES)}, or tell with input_format=... (--format)",
             path,
         )
     return Source(path, asked or file_format or "jsonl", compression, size)

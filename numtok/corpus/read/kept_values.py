@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from numtok.corpus.read.sources import Source
-from numtok.errors import InputError
+from numtok.errors import MissingInputError
 
 WAY_OUT = (
     "write such values as strings, put a row with every field first, or do not keep this column"
@@ -111,7 +111,7 @@ def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.
         reason = "is nested too deeply; do not keep this column"
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         reason = f"holds values of several kinds, or integers beyond int64; {WAY_OUT}"
-    raise InputError(f"kept column {name!r} {reason}", source.name)
+    raise MissingInputError(f"kept column {name!r} {reason}", source.name)
 
 
 def _unicode(text: str) -> str:

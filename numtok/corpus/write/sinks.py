@@ -97,20 +97,16 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
 
     Checksums cost 3% and let a reader notice damage; statistics are of no use for lists.
     """
-    import pyarrow.parquet as pq
-
     declared = declared_columns(schema) if METADATA_KEY in (schema.metadata or {}) else {}
-    memory = pa.BufferOutputStream()
-    pq.ParquetWriter(memory, schema_with_lists(schema)).close()
-    leaves = pq.read_metadata(pa.BufferReader(memory.getvalue())).schema
     dictionaries, others = [], {}
-    for leaf in map(leaves.column, range(len(leaves))):
-        column = declared.get(leaf.path.split(".")[0])
+    for field in schema_with_lists(schema):
+        column = declared.get(field.name)
         encoding = ENCODINGS.get(column.encoding) if column else None
-        if encoding is None:
-            dictionaries.append(leaf.path)
-        elif leaf.physical_type in FITTING.get(encoding, (leaf.physical_type,)):
-            others[leaf.path] = encoding
+        for leaf in _leaves(field):
+            if encoding is None:
+                dictionaries.append(leaf.path)
+            elif leaf.physical_type in FITTING.get(encoding, (leaf.physical_type,)):
+                others[leaf.path] = encoding
     return {
         "compression": options.compression,
         "compression_level": ZSTD_LEVEL if options.compression == "zstd" else None,
@@ -120,6 +116,22 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
         "write_page_checksum": True,
         "store_schema": True,  # extension types, large lists and the schema's metadata come back
     }
+
+
+def _leaves(field: pa.Field) -> list[Any]:
+    """Return Parquet's columns for a field; OutputError if Parquet has none for its type."""
+    import pyarrow.parquet as pq
+
+    memory = pa.BufferOutputStream()
+    try:
+        pq.ParquetWriter(memory, pa.schema([field])).close()
+    except pa.ArrowNotImplementedError:
+        raise OutputError(
+            f"column {field.name!r} is of type {field.type}, which Parquet cannot store; do not keep"
+            " it, or write .arrow instead"
+        ) from None
+    leaves = pq.read_metadata(pa.BufferReader(memory.getvalue())).schema
+    return [leaves.column(at) for at in range(len(leaves))]
 
 
 class _ArrowSink(Sink):
