@@ -143,6 +143,14 @@ def open_streams() -> None:
             setattr(sys, name, open(descriptor, "w" if descriptor else "r", closefd=False))  # noqa: SIM115
 
 
+def replace_unprintable() -> None:
+    """Let standard output print ``?`` for a character that its encoding lacks. On Windows, pipes and
+    files get cp1252 or the like, which has no ``█``.
+    """
+    if getattr(sys.stdout, "errors", None) == "strict":
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # what has errors is a TextIOWrapper
+
+
 # Windows knows no hangup
 ENDING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 
@@ -159,6 +167,7 @@ def _end(number: int, _: Any) -> None:
 def main() -> None:
     """Run the console script."""
     open_streams()
+    replace_unprintable()
     for sent in ENDING:
         with contextlib.suppress(ValueError):  # not in the main thread
             if signal.getsignal(sent) is not signal.SIG_IGN:  # as under nohup

@@ -34,7 +34,7 @@ BLOCK, BLOCKS = 8 << 20, 4  # bytes that are read at once; so many are cached of
 SMALL_BLOCK = 64 << 10  # for the end of an object, of which little is wanted
 AT_ONCE = 16  # questions to a store
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a single letter is a drive of Windows
 _REFUSED = (
     "NoCredentialsError",
     "PartialCredentialsError",

@@ -153,8 +153,12 @@ def cached(kind: str, inputs: list[str], find: Callable[[], str]) -> str:
     folder = user_folder()
     if folder is None:
         return find()
+    try:
+        source = source_key(find.__module__)
+    except OSError:  # numtok is installed without its sources
+        return find()
     digest = hashlib.sha256()
-    for part in (source_key(find.__module__), kind, *inputs):
+    for part in (source, kind, *inputs):
         digest.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
     path = folder / "facts" / f"{kind}-{digest.hexdigest()[:40]}"
     stored = read(path)

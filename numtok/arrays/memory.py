@@ -7,6 +7,7 @@ back to the system every time: touching fresh pages then takes longer than filli
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import threading
@@ -39,9 +40,8 @@ def release() -> None:
     """
     pa.default_memory_pool().release_unused()
     # of glibc; Arrow's pool of the system's memory does not call it
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    with contextlib.suppress(AttributeError, TypeError):  # TypeError: Windows, which wants a name
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident() -> int | None:

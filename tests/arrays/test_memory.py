@@ -9,7 +9,7 @@ from numtok.arrays import memory
 
 
 @pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), "malloc_trim") or memory.resident() is None,
+    memory.resident() is None or not hasattr(ctypes.CDLL(None), "malloc_trim"),
     reason="another C library, or no /proc",
 )
 def test_release_gives_back_what_the_c_library_keeps():

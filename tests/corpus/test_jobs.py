@@ -4,6 +4,7 @@ shared, finished.
 
 import json
 import os
+import sys
 
 import jobs
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 from input_files import decoded
 
 import numtok
+from numtok.corpus.jobs import executors
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True}
@@ -227,6 +229,16 @@ def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path):
     kind = type("FromScript", (numtok.XVal,), {"__module__": "__main__"})
     how = {"tokenizer": numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)]), "shards": 3}
     made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", workers=2, **how)
+    assert made.documents == 50
+
+
+@pytest.mark.parametrize(("name", "value"), [("frozen", True), ("executable", "")])
+def test_a_frozen_program_starts_itself_no_second_time(name, value, tmp_path, monkeypatch):
+    """It has no interpreter that could run a worker."""
+    monkeypatch.setattr(sys, name, value, raising=False)
+    monkeypatch.setattr(executors, "run_processes", None)
+    (tmp_path / "a.txt").write_text("is 1\n" * 50)
+    made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", shards=3, workers=2)
     assert made.documents == 50
 
 

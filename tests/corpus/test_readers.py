@@ -27,6 +27,7 @@ import numtok
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.parquet import open_parquet
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
@@ -492,3 +493,12 @@ def test_a_named_pipe_in_a_folder_is_not_waited_for(tmp_path):
     assert find_inputs([tmp_path / "c.jsonl"])[0].size is None
     with pytest.raises(InputError, match=r"c\.jsonl: is a pipe or a device"):
         find_inputs([tmp_path])
+
+
+def test_a_parquet_file_is_closed_at_once(tmp_path):
+    """Windows removes and replaces no file that is open."""
+    write_rows(tmp_path / "a.parquet", [{"text": "is 5"}])
+    with open_parquet(str(tmp_path / "a.parquet")) as file:
+        assert file.read().num_rows == 1
+    with pytest.raises(ValueError, match="closed"):
+        file.read()

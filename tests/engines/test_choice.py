@@ -268,12 +268,21 @@ def test_the_warning_is_about_the_users_line(package):
         pickle.loads(pickle.dumps(tok)).encode_batch(["5"])
 
 
-@pytest.mark.parametrize("absent", ["gigatoken", "awkward"])
-def test_what_is_not_installed_is_not_needed(absent, tmp_path):
-    """Another platform, or a release that was taken back: other ways give the same ids."""
+@pytest.mark.parametrize(
+    ("absent", "error"),
+    [("gigatoken", "ImportError"), ("awkward", "ImportError"), ("awkward", "LookupError")],
+)
+def test_what_is_not_installed_is_not_needed(absent, error, tmp_path):
+    """Another platform, a release that was taken back, or one that fails under `python -X dev`:
+    other ways give the same ids.
+    """
     program = """
-        import sys, warnings
-        sys.modules[sys.argv[1]] = None
+        import builtins, sys, warnings
+        class Absent:
+            def find_spec(name, *_):
+                if name == sys.argv[1]:
+                    raise getattr(builtins, sys.argv[2])(name)
+        sys.meta_path.insert(0, Absent)
         import numtok
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -283,7 +292,7 @@ def test_what_is_not_installed_is_not_needed(absent, tmp_path):
         print(tok.engine.name, [str(one.message).split(":")[0] for one in caught])
         print(batch["input_ids"].to_pylist())
     """
-    named, ids = new_process.run(program, tmp_path, absent).splitlines()
+    named, ids = new_process.run(program, tmp_path, absent, error).splitlines()
     slow = "using the slower engine 'tokenizers', because gigatoken cannot be imported"
     expected = {"gigatoken": f'tokenizers ["{slow}"]', "awkward": "gigatoken []"}
     assert named == expected[absent]

@@ -116,6 +116,18 @@ HARMS = {
 }
 
 
+def test_nothing_is_cached_without_the_sources(cache, monkeypatch):
+    """As of a frozen program, or of a folder of .pyc files alone."""
+
+    def no_source(module):
+        raise FileNotFoundError(module)
+
+    monkeypatch.setattr(file_cache, "source_key", no_source)
+    for found in "right", "found anew":
+        assert file_cache.cached("name", ["given"], lambda found=found: found) == found
+    assert not facts(cache)
+
+
 @pytest.mark.parametrize("harm", HARMS)
 def test_what_is_damaged_is_found_out_anew(harm, cache):
     def found(what):

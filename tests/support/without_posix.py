@@ -2,9 +2,12 @@
 Windows refuses: to open a folder, and to rename or remove a file that this process has open.
 """
 
+import ctypes
 import os
+import shutil
 import signal
 import sys
+import tempfile
 
 import pyarrow.parquet  # noqa: F401  # others may use what is taken away, and have ways around it
 import torch  # noqa: F401
@@ -19,7 +22,9 @@ for name in NAMES.split():
     delattr(os, name)
 del signal.SIGHUP, signal.SIGKILL
 
-_open, _listdir, _readlink = os.open, os.listdir, os.readlink
+_open, _listdir, _readlink, _temporary_file = (
+    os.open, os.listdir, os.readlink, tempfile.TemporaryFile,
+)  # fmt: skip
 
 
 def _refuse_open_ones(of):
@@ -45,6 +50,29 @@ def _open_no_folder(path, flags, *more, **options):
     return _open(path, flags, *more, **options)
 
 
+class _LibraryWithAName(ctypes.CDLL):
+    def __init__(self, name, *more, **options):
+        if name is None:
+            raise TypeError("argument of type 'NoneType' is not iterable")
+        super().__init__(name, *more, **options)
+
+
+class _OpenedOnce:
+    def __init__(self, *more, **options):
+        self.name, self._file = "used by another process", _temporary_file(*more, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+
+ctypes.CDLL, tempfile.NamedTemporaryFile = _LibraryWithAName, _OpenedOnce
+shutil._use_fd_functions = False
 os.open = _open_no_folder
 for name in ("rename", "replace", "unlink", "remove"):
     setattr(os, name, _refuse_open_ones(getattr(os, name)))

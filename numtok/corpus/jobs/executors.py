@@ -57,6 +57,8 @@ def run_here(
     most = len(shards) if workers else sum(shard.size for shard in shards) // WORTH_A_PROCESS
     places = (task.folder.path, *task.plan.paths)
     alone = "__main__" in modules_of(task) or any(map(storage.only_here, places))
+    # a frozen program has no interpreter that could run a worker: it would start itself again
+    alone = alone or not sys.executable or getattr(sys, "frozen", False)
     count = workers or processors()
     processes = 1 if alone else min(count, len(shards), most)
     threads = max(1, count // max(processes, 1))

@@ -106,7 +106,7 @@ def refuse_inputs_within(sources: Sequence[Source], folder: str) -> None:
         return path if storage.is_url(path) else os.path.realpath(path)
 
     for source in sources:
-        if resolved(source.path).startswith(resolved(folder).rstrip("/") + "/"):
+        if resolved(source.path).startswith(storage.join(resolved(folder), "")):
             raise OutputError(
                 f"{source.path} is an input, but lies in the output folder {folder}; choose another"
                 " folder"

@@ -77,7 +77,7 @@ def _expand(item: str, asked: str | None) -> list[Source]:
         return [Source("-", asked or "jsonl")]
     status = storage.status(item)
     if status is not None and status.is_folder:
-        return _folder(item.rstrip("/") or "/", asked)
+        return _folder(item.rstrip("/") if is_url(item) else storage.normalized(item), asked)
     if status is not None or os.path.lexists(item):
         return [_file(item, asked, status and status.size)]
     if glob.has_magic(item):
@@ -101,7 +101,7 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
     sizes = storage.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
     of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
     jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
-    shards = [file for job in jobs for file in shards_of(job) or ()]
+    shards = [file.replace(os.sep, "/") for job in jobs for file in shards_of(job) or ()]
     if lost := [shard for shard in shards if shard not in sizes]:
         raise InputError("is a shard that is not there any more; encode it again", lost[0])
     beside = tuple(f"{job}/" for job in jobs)  # whatever else lies there is not read
@@ -126,7 +126,9 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    """Yield the files below a folder of this machine, but for those in hidden folders."""
+    """Yield the files below a folder of this machine, but for those in hidden folders; with slashes,
+    also on Windows.
+    """
 
     def refuse(error: OSError) -> None:
         raise InputError(
@@ -136,7 +138,7 @@ def _walk(folder: str) -> Iterator[str]:
 
     for root, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (f"{root}/{name}" for name in files)
+        yield from (f"{root}/{name}".replace(os.sep, "/") for name in files)
 
 
 def _is_data(inner: Sequence[str], asked: str | None) -> bool:

@@ -23,11 +23,18 @@ _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of 
 PAGE_BUFFER = 1 << 20
 
 
+class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is untyped
+    """Closes the open file that it was given, too."""
+
+    def close(self, force: bool = True) -> None:
+        super().close(force)
+
+
 def open_parquet(path: str, buffer_size: int = 0) -> pq.ParquetFile:
     """Open a Parquet file that notices damage by the checksums of its pages; so many bytes of a
     column are read at once, 0 for all of the row group.
     """
-    return pq.ParquetFile(
+    return _ParquetFile(
         storage.for_arrow(path),
         pre_buffer=False,
         buffer_size=buffer_size,

@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import io
 import lzma
+import os
 import sys
 import tempfile
 import zlib
@@ -195,9 +196,10 @@ def plain_path(source: Source) -> Iterator[str]:
     if source.path != "-" and source.compression is None and source.size is not None:
         yield source.path
         return
-    with tempfile.NamedTemporaryFile(prefix="numtok-") as copy:
-        with ByteStream(source) as stream:
+    # in a folder: Windows opens a file that removes itself only once
+    with tempfile.TemporaryDirectory(prefix="numtok-") as folder:
+        path = os.path.join(folder, "decompressed")
+        with open(path, "wb") as copy, ByteStream(source) as stream:
             while data := stream.read(8 << 20):
                 copy.write(data)
-        copy.flush()
-        yield copy.name
+        yield path

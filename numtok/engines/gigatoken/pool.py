@@ -115,10 +115,10 @@ def _few(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
 
 
 def _many(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-    """Encode as awkward arrays, without a copy of the text; one by one where awkward is missing."""
+    """Encode as awkward arrays, without a copy of the text; one by one without awkward."""
     try:
         import awkward as ak
-    except ImportError:
+    except (ImportError, LookupError):  # LookupError: awkward 2.14 under `python -X dev`
         return _few(tokenizer, text, offsets)
 
     characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
