@@ -92,6 +92,22 @@ def test_beams_and_several_sequences(tmp_path):
     assert len(written[0]["number_value"]) == len(tokenizer.encode(PROMPTS[0]).input_ids) + 12
 
 
+def test_a_prompt_that_is_a_number_is_not_taken_for_the_new_text(tmp_path):
+    saved("xval", tmp_path)
+    write = pipeline("text-generation", model=str(tmp_path), **TRUSTED)
+    ((number,), (word,)) = (write.tokenizer(text).input_ids for text in (" 5", " kg"))
+    options = {"max_new_tokens": 1, "do_sample": True, "num_return_sequences": 32}
+    more = {"temperature": 1e6, "prefix_allowed_tokens_fn": lambda *_: [number, word]}
+    written = write(" 5", return_full_text=False, **options, **more)
+    numbers = {
+        float(one["generated_text"]): one["number_value"][1]
+        for one in written
+        if not math.isnan(one["number_value"][1])
+    }
+    assert numbers and 5 not in numbers
+    assert all(shown == pytest.approx(value) for shown, value in numbers.items())
+
+
 @pytest.mark.slow
 def test_a_new_process(tmp_path):
     """That imports nothing of numtok itself, and takes the model from the cache of the Hub; where
