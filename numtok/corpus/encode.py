@@ -117,7 +117,9 @@ def encode_sources(
     shard_schema: ShardSchema | None = None,
     check_inputs: Callable[[], None] = lambda: None,
 ) -> Summary:
-    """Encode what a reader reads, as :func:`encode_corpus` does."""
+    """Encode what ``reader`` reads into the output of ``run``, which appears once ``check_inputs``
+    has raised nothing.
+    """
     found_on = None
     chunks, kept = reader.with_kept_columns(
         options.keep_columns, shard_schema and shard_schema.kept

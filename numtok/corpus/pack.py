@@ -165,6 +165,9 @@ class PackedRows(FileRows):
         self._waiting = [self._open(waiting, flat, open_row)]
 
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a window of documents: long ones fill rows of their own, and what is
+        left of each goes into the fullest row that has room.
+        """
         flat = FlatRows(documents)
         sections = np.stack([flat.offsets[:-1], flat.offsets[1:]], 1)
         cuts = row_ends(sections, flat.places, flat.number_stops(self._tokens), self._length)

@@ -174,6 +174,9 @@ def read_rows(
 
 
 def _common_keys(features: Sequence[Row]) -> list[str]:
+    """Return the keys of the rows. SchemaError if they differ, lack ``input_ids``, or there are no
+    rows.
+    """
     if not features:
         raise SchemaError("there are no rows to put into a batch")
     keys = list(features[0].keys())

@@ -349,7 +349,9 @@ def read_prompts(
 
 
 def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> int:
-    """Return how many of the ``new`` tokens have positions; the last needs none."""
+    """Return how many of the ``new`` tokens have positions; the last needs none. InputError for a
+    prompt that is too long; ``first`` is the number of the batch's first prompt.
+    """
     places = room(model.transformer)
     if places is not None and prompt > places:
         raise InputError(
