@@ -138,9 +138,8 @@ class PackedRows(FileRows):
         )
 
     def _sequential(self, last: bool) -> Iterator[pa.RecordBatch]:
-        """Yield all rows that are full, or ``last``, all rows.
-
-        One that just became full waits: null documents that follow belong to it.
+        """Yield the rows that are full; with ``last``, all rows. A row that just became full waits,
+        as null documents that follow belong to it.
         """
         waiting = joined(self._waiting)
         flat = FlatRows(waiting)
