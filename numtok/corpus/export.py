@@ -245,6 +245,7 @@ def _write(
 def _about(
     columns: Mapping[str, Column], dtypes: Mapping[str, np.dtype[Any]], files: Mapping[str, str]
 ) -> dict[str, Any]:
+    """Return what ``PREFIX.json`` says of each stream."""
     return {
         name: {
             "file": Path(files[name]).name,

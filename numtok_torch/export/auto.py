@@ -412,6 +412,7 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
         return super()._forward(model_inputs, **options)  # type: ignore[no-untyped-call,unused-ignore]
 
     def postprocess(self, model_outputs: Any, *arguments: Any, **options: Any) -> Any:
+        """Decode each row with its own numbers."""
         ids, values = model_outputs["generated_sequence"][0], model_outputs["number_value"][0]
         width, values_of_ids = model_outputs["input_ids"].shape[-1], {}
         # As the base class decodes them; the new text last, as it may have the ids of the prompt.
