@@ -34,8 +34,8 @@ from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
 from numtok.storage import is_url
 from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
+from numtok.tokenizer.packing import NumberTokens, with_ends
 from numtok.tokenizer.packing import end_token as find_end_token
-from numtok.tokenizer.packing import with_ends
 from numtok.tokenizer.schema import declared_columns, read_metadata
 
 Values = npt.NDArray[Any]
@@ -174,6 +174,12 @@ def _end(
         raise SchemaError(
             f"{shown_option('end_token', end)} is no id of the tokenizer, which has"
             f" {metadata['vocab_size']}",
+            path=path,
+        )
+    if end in NumberTokens.from_metadata(metadata).ids:
+        raise SchemaError(
+            f"{shown_option('end_token', end)} is a token that numbers are made of; choose one that"
+            " ends documents",
             path=path,
         )
     return end

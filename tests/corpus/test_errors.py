@@ -141,6 +141,7 @@ EXPORTS = {
         (("packed.parquet",), {"end_token": 0}, "packed.parquet: …end token already; leave out end"),
         (("place.parquet",), {"end_token": 1 << 20}, "end_token=1048576 … is no id … has 16003"),
         (("place.parquet",), {"end_token": 1.5}, "end_token=1.5 … is no id"),
+        (("place.parquet",), {"end_token": 16002}, "end_token=16002 … numbers are made of"),
         (("place.parquet", "packed.parquet"), {}, "packed.parquet: its tokenizer is not that of …place.parquet"),
     ],
     TokenizerError: [(("place.parquet",), {"end_token": "<stop>"}, "'<stop>' … is no token")],
