@@ -302,7 +302,8 @@ def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **optio
     warn(summary, packed=options["pack"] is not None)
     if progress.quiet:
         return
-    print_summary(list(rows_of(summary, options["numbers"], options["pack"])), summary.output)
+    asked = (options[name] for name in ("numbers", "pack", "add_special_tokens"))
+    print_summary(list(rows_of(summary, *asked)), summary.output)
 
 
 # each of n machines does --shard I/n, and one finishes

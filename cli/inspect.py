@@ -185,7 +185,7 @@ def _of_file(
 
 
 def _is_file(text: str) -> bool:
-    """Whether it names a file or a folder; an error for what can only be meant as a name."""
+    """Whether ``text`` names a file or a folder; UsageError if it can only be meant as a name."""
     if os.path.isdir(text) or os.path.isfile(text):
         return True
     if os.path.exists(text):

@@ -78,10 +78,13 @@ def _warn_of_no_numbers(summary: Summary) -> None:
     print_warning(f"there are no numbers{where}{ways}")
 
 
-def rows_of(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator[Row]:
+def rows_of(
+    summary: Summary, numbers: Any, pack: int | None = None, framed: bool = False
+) -> Iterator[Row]:
     """Yield the rows (name, value, remark) of the table printed at the end. ``numbers``: the option
     as the user gave it; if it is no text, the names of the summary's representations are shown.
-    ``pack``: the length of packed rows.
+    ``pack``: the length of packed rows. ``framed``: whether texts have special tokens, one of which
+    may be the end token, so that it is not known how full the rows are.
     """
     if not isinstance(numbers, str):
         numbers = ",".join(representation.name for representation in summary.representations)
@@ -94,8 +97,8 @@ def rows_of(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator
     yield "numbers", f"{summary.numbers:,}", f"as {numbers}"
     if pack:
         full = summary.tokens + summary.documents - summary.without_text
-        share = f"{full / max(summary.rows * pack, 1):.2%} full"
-        yield "rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"
+        share = "" if framed else f", {full / max(summary.rows * pack, 1):.2%} full"
+        yield "rows", f"{summary.rows:,}", f"of at most {pack:,} tokens{share}"
     if summary.fit is not None:
         yield from _fitted(summary.fit)
     yield from _lost(summary)

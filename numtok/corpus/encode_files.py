@@ -77,7 +77,7 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
     checked = EncodeOptions(**options)
     tokenizer, fit = _tokenizer(checked)
     _check_tensors(tokenizer, checked)
-    paths = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
+    paths = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if checked.split is not None:
         summary = _encode_parts(paths, output, tokenizer, checked, fit)
     elif _is_folder(output, checked):

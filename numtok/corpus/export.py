@@ -34,8 +34,8 @@ from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
 from numtok.storage import is_url
 from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
+from numtok.tokenizer.packing import NumberTokens, with_ends
 from numtok.tokenizer.packing import end_token as find_end_token
-from numtok.tokenizer.packing import with_ends
 from numtok.tokenizer.schema import declared_columns, read_metadata
 
 Values = npt.NDArray[Any]
@@ -176,6 +176,12 @@ def _end(
             f" {metadata['vocab_size']}",
             path=path,
         )
+    if end in NumberTokens.from_metadata(metadata).ids:
+        raise SchemaError(
+            f"{shown_option('end_token', end)} is a token that numbers are made of; choose one that"
+            " ends documents",
+            path=path,
+        )
     return end
 
 
@@ -245,6 +251,7 @@ def _write(
 def _about(
     columns: Mapping[str, Column], dtypes: Mapping[str, np.dtype[Any]], files: Mapping[str, str]
 ) -> dict[str, Any]:
+    """Return what ``PREFIX.json`` says of each stream."""
     return {
         name: {
             "file": Path(files[name]).name,

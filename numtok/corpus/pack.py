@@ -138,9 +138,8 @@ class PackedRows(FileRows):
         )
 
     def _sequential(self, last: bool) -> Iterator[pa.RecordBatch]:
-        """Yield all rows that are full, or ``last``, all rows.
-
-        One that just became full waits: null documents that follow belong to it.
+        """Yield the rows that are full; with ``last``, all rows. A row that just became full waits,
+        as null documents that follow belong to it.
         """
         waiting = joined(self._waiting)
         flat = FlatRows(waiting)
@@ -165,6 +164,9 @@ class PackedRows(FileRows):
         self._waiting = [self._open(waiting, flat, open_row)]
 
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a window of documents: long ones fill rows of their own, and what is
+        left of each goes into the fullest row that has room.
+        """
         flat = FlatRows(documents)
         sections = np.stack([flat.offsets[:-1], flat.offsets[1:]], 1)
         cuts = row_ends(sections, flat.places, flat.number_stops(self._tokens), self._length)

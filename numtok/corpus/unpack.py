@@ -48,8 +48,8 @@ class EncodedChunk(NamedTuple):
 def encoded_rows(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
 ) -> Iterator[EncodedChunk]:
-    """Yield the rows of encoded files, as they are stored, in order; ``read`` bytes were read
-    before.
+    """Yield the rows of encoded files, as they are stored, in order. The bytes read so far are
+    counted from ``read`` on.
     """
     for source in sources:
         size, rows = source.size or 0, 0

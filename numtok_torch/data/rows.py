@@ -145,7 +145,7 @@ def read_rows(
     """
     keys = _common_keys(features)
     wanted = [key for key in keys if key not in drop and key not in NO_STREAMS]
-    _check_known(wanted, keys)
+    _check_streams(wanted, keys)
     ids, lengths = _end_to_end(features, "input_ids")
     rows = Rows(lengths, {"input_ids": ids.astype(np.int64, copy=False)})
     rows.positions, counts = _positions(features, keys, rows)
@@ -174,6 +174,9 @@ def read_rows(
 
 
 def _common_keys(features: Sequence[Row]) -> list[str]:
+    """Return the keys of the rows. SchemaError if they differ, lack ``input_ids``, or there are no
+    rows.
+    """
     if not features:
         raise SchemaError("there are no rows to put into a batch")
     keys = list(features[0].keys())
@@ -191,7 +194,8 @@ def _common_keys(features: Sequence[Row]) -> list[str]:
     return keys
 
 
-def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
+def _check_streams(wanted: Sequence[str], keys: Sequence[str]) -> None:
+    """Refuse wanted keys that are no streams, and numbers of both kinds of rows, or of neither."""
     per_number = number_streams()
     if unknown := [key for key in wanted if key not in per_number and key not in token_streams()]:
         raise SchemaError(

@@ -172,7 +172,9 @@ def find_files(source: Any) -> list[str]:
             " streaming=True)",
             source,
         )
-    if isinstance(source, Sequence) and source and not isinstance(source, str):
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        if not source:
+            raise InputError(f"no file to read: got an empty {type(source).__name__}")
         return [path for part in source for path in find_files(part)]
     if not isinstance(source, str | os.PathLike):
         raise InputError(
@@ -186,7 +188,7 @@ def find_files(source: Any) -> list[str]:
         raise InputError("no such file or folder; check the path", str(root))
     if (shards := shards_of(root)) is not None:
         return shards
-    paths = sorted(path for path in root.rglob("*") if path.suffix in SUFFIXES)
+    paths = sorted(path for path in root.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     shown = [
         str(path)
         for path in paths

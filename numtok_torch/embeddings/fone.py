@@ -164,7 +164,9 @@ def flat_digits(rows: Tensor, count: int, part: str) -> Tensor:
     """Return ``number_digits`` of n numbers, (n, digits) or (n, chunks, chunk), without the zeros
     that fill up chunks: (n, digits). SchemaError for another count, with the part that reads them.
     """
-    digits = rows.flatten(1)[:, :count] if rows.dim() == 3 else rows
+    digits = rows
+    if rows.dim() == 3 and rows.shape[1] == -(-count // rows.shape[2]):
+        digits = rows.flatten(1)[:, :count]
     if digits.dim() != 2 or digits.shape[1] != count:
         raise SchemaError(
             f"number_digits has the shape {tuple(rows.shape)}, the {part} was made for {count}"

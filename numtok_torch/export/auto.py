@@ -434,13 +434,13 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
         return super()._forward(model_inputs, **options)  # type: ignore[no-untyped-call,unused-ignore]
 
     def postprocess(self, model_outputs: Any, *arguments: Any, **options: Any) -> Any:
-        rows = zip(
-            model_outputs["generated_sequence"][0], model_outputs["number_value"][0], strict=True
-        )
+        """Decode each row with its own numbers."""
+        ids, values = model_outputs["generated_sequence"][0], model_outputs["number_value"][0]
         width, values_of_ids = model_outputs["input_ids"].shape[-1], {}
-        for ids, values in rows:
-            for part in (slice(width), slice(width, None)):  # as the base class decodes them
-                values_of_ids[tuple(ids[part].tolist())] = values[part].tolist()
+        # As the base class decodes them; the new text last, as it may have the ids of the prompt.
+        for part in (slice(width), slice(width, None)):
+            for row, row_values in zip(ids[:, part], values[:, part], strict=True):
+                values_of_ids[tuple(row.tolist())] = row_values.tolist()
         tokenizer: Any = self.tokenizer
         shown: Any = copy.copy(self)
         shown.tokenizer = copy.copy(tokenizer)

@@ -255,6 +255,7 @@ class Walk:
             asked += size
 
     def _expand(self, prefix: Prefix, probability: float, trie: TokenTrie, share: Floats) -> None:
+        """Add the probability of a beginning to what its next tokens, of these shares, make of it."""
         at = self._outcomes(trie, prefix.state)
         ended = np.bincount(at.end, share[at.ended], len(at.ends))  # (ends,)
         for (text, behind), one in zip(at.ends, ended.tolist(), strict=True):

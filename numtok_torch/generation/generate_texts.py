@@ -278,10 +278,12 @@ def special_tokens(
         "pad_token_id": next(ids[0] for some in (*pads, ends, 0) if (ids := _as_list(some))),
     }
     if model.decodes:
-        start = options.get("decoder_start_token_id", start_token(model.transformer))
+        start = options.get("decoder_start_token_id", config.decoder_start_token_id)
+        if start is None:
+            start = start_token(model.transformer)
         tokens["decoder_start_token_id"] = start
     if model.head is None and isinstance(tokenizer.representations[0], SingleToken):
-        suppressed = options.get("suppress_tokens") or []
+        suppressed = options.get("suppress_tokens", config.suppress_tokens) or []
         tokens["suppress_tokens"] = [*suppressed, *number_ids(tokenizer)]
     return tokens
 
@@ -333,7 +335,9 @@ def read_prompts(
 
 
 def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> int:
-    """Return how many of the ``new`` tokens have positions; the last needs none."""
+    """Return how many of the ``new`` tokens have positions; the last needs none. InputError for a
+    prompt that is too long; ``first`` is the number of the batch's first prompt.
+    """
     places = room(model.transformer)
     if places is not None and prompt > places:
         raise InputError(

@@ -97,7 +97,9 @@ class QuantileHead(ValueHead):
         return self.say(hidden).double().sort(-1).values
 
     def _at(self, ordered: Tensor, share: Tensor) -> Tensor:
-        """Return the quantiles at any shares, (...), between two of (..., k) in proportion."""
+        """Interpolate ``ordered`` quantiles (..., k) linearly at ``share`` (...); the first and the
+        last hold beyond them.
+        """
         shares = self._shares(ordered)  # (k,)
         last = len(self.shares) - 1
         above = torch.searchsorted(shares, share.contiguous()).clamp(1, max(last, 1))  # (...)

@@ -55,7 +55,7 @@ def run_backbone(
         layer = output_layer(backbone)
         return None, hidden, None if layer is None else layer(hidden)
     if classification(backbone) == "texts" and is_causal(backbone):
-        _check_padding(backbone, input_ids)
+        _check_padding(backbone, input_ids, inputs.get("attention_mask"))
     inputs["decoder_inputs_embeds" if decoding else "inputs_embeds"] = vectors
     output = backbone(**{**inputs, "output_hidden_states": True, "return_dict": True})
     return output, _last_hidden_state(backbone, output), getattr(output, "logits", None)
@@ -75,9 +75,9 @@ def _last_hidden_state(backbone: Any, output: Any) -> Tensor:
     return hidden
 
 
-def _check_padding(backbone: Any, input_ids: Tensor) -> None:
-    """Refuse texts that do not end where a causal classifier, which is given vectors, takes the end
-    to be.
+def _check_padding(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -> None:
+    """Raise ModelError if a row ends with padding: a causal classifier that is given vectors
+    classifies by the last position.
     """
     name, padding = type(backbone).__name__, backbone.config.pad_token_id
     if padding is None and len(input_ids) > 1:
@@ -85,7 +85,12 @@ def _check_padding(backbone: Any, input_ids: Tensor) -> None:
             f"{name} finds the end of a text by its padding, and has no pad_token_id; set"
             " backbone.config.pad_token_id to the collator's"
         )
-    if padding is not None and readable(input_ids) and bool((input_ids[:, -1] == padding).any()):
+    if padding is None or not readable(input_ids):
+        return
+    ends = input_ids[:, -1] == padding  # (batch,)
+    if attention_mask is not None:  # the end of a text may have the same id
+        ends = ends & (attention_mask[:, -1] == 0)
+    if bool(ends.any()):
         raise ModelError(
             f"{name} classifies a text by its last token, and here that is padding; pad on the"
             " left, with NumberCollator(..., padding_side='left')"

@@ -69,18 +69,21 @@ def test_a_count_that_a_receipt_does_not_have_is_none(done):
     assert numtok.finish_job(done).tokens == whole - missing < whole
 
 
-@pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
+@pytest.mark.parametrize("kind", ["link", "itself", "pipe", "folder"])
 @pytest.mark.parametrize(
     "name", ["plan.json", "lock", "manifest.json", "00003.json", "../00003-of-00007.parquet"]
 )
-def test_links_and_pipes_are_not_followed(corpus, unbroken, done, tmp_path, name, kind):
+def test_links_pipes_and_folders_are_not_followed(corpus, unbroken, done, tmp_path, name, kind):
     """They could name any file, or wait for ever: what is read is refused, what is written replaces
     them.
     """
     path, victim = done / "__numtok" / name, tmp_path / "victim"
     victim.write_bytes(b"precious")
     path.unlink(missing_ok=True)
-    os.mkfifo(path) if kind == "pipe" else path.symlink_to(victim if kind == "link" else path)
+    if kind in ("pipe", "folder"):
+        os.mkfifo(path) if kind == "pipe" else path.mkdir()
+    else:
+        path.symlink_to(victim if kind == "link" else path)
     if name == "plan.json":
         for call in ways_to_use(corpus, done):
             with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):

@@ -14,8 +14,10 @@ from pathlib import Path
 import click
 import interrupts
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import tokenizers
 from command import NUMTOK, ok, process, run
 from numtok_cli.main import cli
 from places import SAMPLE
@@ -96,6 +98,20 @@ def test_the_sample_comes_back_and_the_summary_says_what_it_came_to(folder):
     assert ok("decode a.parquet -o back.jsonl -q") == ""
     assert list(map(json.loads, Path("back.jsonl").read_text().splitlines())) == ROWS
     assert logging.getLogger("numtok").level == before, "a quiet command hushes itself alone"
+
+
+@pytest.mark.parametrize("special", ["", "--add-special-tokens"])
+def test_how_full_packed_rows_are_is_told_where_it_is_known(special, folder):
+    tokenizer = tokenizers.Tokenizer.from_file(str(DEFAULT_FOLDER / "tokenizer.json"))
+    end = ("<|endoftext|>", tokenizer.token_to_id("<|endoftext|>"))
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"$A {end[0]}", special_tokens=[end]
+    )
+    tokenizer.save("framed.json")
+    told = ok(f"encode sample.jsonl -o a.parquet --tokenizer framed.json --pack 16 {special}")
+    lengths = pc.list_value_length(pq.read_table("a.parquet")["input_ids"])
+    share = f", {pc.sum(lengths).as_py() / 16 / len(lengths):.2%} full"
+    assert (share in told) is (not special) and told.count("full") == (not special)
 
 
 def test_rows_without_a_text_are_told(folder):

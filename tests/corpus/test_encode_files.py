@@ -113,6 +113,14 @@ def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder):
     assert fitted.representations == (fitted.fit.xval,) != tuple(numbers)
 
 
+@pytest.mark.parametrize("options", [{}, {"split": "train=0.5,test=0.5"}, {"shards": 2}])
+def test_inputs_may_come_from_a_generator(options, folder):
+    """As ``Path.glob`` gives them; they are asked for more than once."""
+    write_texts(folder / "in.jsonl", ["none", "no number", "at all"] * 9)
+    output = "folder" if options else "a.parquet"
+    assert numtok.encode_files(folder.glob("*.jsonl"), output, **options).documents == 27
+
+
 def test_every_option_is_declared_once_and_told():
     """By the dataclass, whose keywords ``help`` shows for the call, and by options of the command."""
     names = [one.name for one in dataclasses.fields(EncodeOptions)]

@@ -81,6 +81,7 @@ def folder(tmp_path_factory):
 STRICT = Tokenizer.from_pretrained(numbers=[XVal(overflow="error")])
 DIGIT_OR_B = Grammar.from_pattern(r"\d|b")
 ALWAYS_NAMES = ("text", "input_ids", "number_text", "number_scaled", "number_mask", "seq_lengths")
+ALWAYS_NAMES += ("number_bits", "place_value")  # of other representations, which readers know too
 NO_TEMPLATE = "template …{name} costs"
 ENCODED = {
     InputError: [
@@ -140,6 +141,7 @@ EXPORTS = {
         (("packed.parquet",), {"end_token": 0}, "packed.parquet: …end token already; leave out end"),
         (("place.parquet",), {"end_token": 1 << 20}, "end_token=1048576 … is no id … has 16003"),
         (("place.parquet",), {"end_token": 1.5}, "end_token=1.5 … is no id"),
+        (("place.parquet",), {"end_token": 16002}, "end_token=16002 … numbers are made of"),
         (("place.parquet", "packed.parquet"), {}, "packed.parquet: its tokenizer is not that of …place.parquet"),
     ],
     TokenizerError: [(("place.parquet",), {"end_token": "<stop>"}, "'<stop>' … is no token")],

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,12 @@ def test_rows_by_number(folder):
     assert values(data[number] for number in (0, 149, -1, -150, 49, 50)) == [0, 149, 149, 0, 49, 50]
     some = NumberDataset([folder / "part-2.parquet", folder / "part-0.parquet"])
     assert values(some) == [*range(100, 150), *range(50)]
+
+
+def test_a_folder_inside_may_be_called_like_a_file(folder, tmp_path):
+    """As Spark calls those that it writes."""
+    shutil.copytree(folder, tmp_path / "data.parquet")
+    assert len(NumberDataset(tmp_path)) == 150
 
 
 def test_null_rows(tmp_path):

@@ -203,7 +203,7 @@ ERRORS = {
         (lambda: NumberDataset("damaged.parquet"), "damaged.parquet"),
         (lambda: list(IterableNumberDataset("damaged.parquet")), "damaged.parquet"),
         (lambda: NumberDataset(5), "int"),
-        (lambda: NumberDataset([]), "list"),
+        (lambda: NumberDataset([]), "no file to read: got an empty list"),
     ],
     IndexError: [
         *((lambda at=at: NumberDataset(encoded("1", "2"))[at], f"row {at} of") for at in (2, -3)),

@@ -61,6 +61,14 @@ SHAPES = [
     (partial(embed, layers.XValEmbedding(D), 5), "made for d_model=24"),
     (partial(embed, layers.FoNEEmbedding(32, 6, 6), 32), "made for 12 digits"),
     (partial(embed, layers.FoNEEmbedding(32, 4, 4), 32), "made for 8 digits"),
+    (
+        lambda: embed(  # 9 to 12 digits in chunks of 4
+            layers.FoNEEmbedding(32, 3, 2, projection="linear"),
+            32,
+            batch=tiny.batch() | {"number_digits": torch.zeros(3, 9, 3, 4, dtype=torch.uint8)},
+        ),
+        "made for 5 digits",
+    ),
     (partial(embed, layers.LogFourierEmbedding(D, 7)), "number_log_fourier"),
     (
         lambda: embed(BITS(), batch=tiny.batch() | {"number_bits": torch.full((3, 9), 2**40)}),

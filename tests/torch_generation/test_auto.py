@@ -119,6 +119,42 @@ def test_beams_and_several_sequences(tmp_path):
     assert len(written[0]["number_value"]) == len(tokenizer.encode(PROMPTS[0]).input_ids) + 12
 
 
+def test_a_prompt_that_is_a_number_is_not_taken_for_the_new_text(tmp_path):
+    saved("xval", tmp_path)
+    write = pipeline("text-generation", model=str(tmp_path), **TRUSTED)
+    ((number,), (word,)) = (write.tokenizer(text).input_ids for text in (" 5", " kg"))
+    options = {"max_new_tokens": 1, "do_sample": True, "num_return_sequences": 32}
+    more = {"temperature": 1e6, "prefix_allowed_tokens_fn": lambda *_: [number, word]}
+    written = write(" 5", return_full_text=False, **options, **more)
+    numbers = {
+        float(one["generated_text"]): one["number_value"][1]
+        for one in written
+        if not math.isnan(one["number_value"][1])
+    }
+    assert numbers and 5 not in numbers
+    assert all(shown == pytest.approx(value) for shown, value in numbers.items())
+
+
+@pytest.mark.parametrize("kind", ["t5", "gpt2"])
+def test_tokens_of_a_generation_config_count(kind, tmp_path):
+    """The start of a decoder, and what is never written, also of a model without a head."""
+    _, _, options = saved("xval", tmp_path, kind)
+    auto = transformers.AutoModelForSeq2SeqLM if kind == "t5" else AutoModelForCausalLM
+    found = auto.from_pretrained(tmp_path, **TRUSTED)
+    found.head = None
+    _, batch = encoded(tmp_path, PROMPTS[:1])
+    once = found.generate(**batch, **options)
+    last = once[0, -1].item()
+    config = transformers.GenerationConfig(decoder_start_token_id=5, suppress_tokens=[last])
+    config.pad_token_id = tiny.PAD
+    again = found.generate(**batch, **options, generation_config=config)
+    assert last not in again[0, -options["max_new_tokens"] :]
+    assert kind == "gpt2" or (once[0, 0], again[0, 0]) == (
+        tiny.DECODER["decoder_start_token_id"],
+        5,
+    )
+
+
 @pytest.mark.slow
 def test_a_new_process(tmp_path):
     """That imports nothing of numtok itself, and takes the model from the cache of the Hub; where

@@ -12,7 +12,7 @@ import transformers
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch_models import same
 
-from numtok_torch import NumberCollator, NumberModel
+from numtok_torch import ModelError, NumberCollator, NumberModel
 
 SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}
 CLASSES = torch.tensor([0, 2, 1])
@@ -88,6 +88,17 @@ def test_regression_several_labels_and_tokens(kind):
     tokens[0, :4] = -100
     found, logits = loss(tokens, "Token", num_labels=3)
     same(found, cross_entropy(logits.flatten(0, 1), tokens.flatten(), ignore_index=-100))
+
+
+def test_texts_may_end_with_the_id_of_the_padding():
+    """As where the end of a text pads too; padding behind a text is refused."""
+    ids = torch.tensor([[tiny.PAD, 3, tiny.PAD], [4, 3, tiny.PAD]])
+    made = NumberModel(backbone("gpt2"), None).eval()
+    found = made(ids, attention_mask=torch.tensor([[0, 1, 1], [1, 1, 1]])).logits
+    same(found[0], made(ids[:1, 1:], attention_mask=torch.ones(1, 2)).logits[0], atol=1e-5)
+    for mask in (None, torch.tensor([[0, 1, 1], [1, 1, 0]])):
+        with pytest.raises(ModelError, match="pad on the left"):
+            made(ids, attention_mask=mask)
 
 
 def test_a_head_beside_it():

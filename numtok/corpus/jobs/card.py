@@ -72,6 +72,7 @@ def _is_free(folder: Folder) -> bool:
 
 
 def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> dict[str, Any]:
+    """Return the metadata of the card, from the manifest of each split and the columns' types."""
     first = next(iter(manifests.values()))
     options = first["options"]
     files = [

@@ -115,7 +115,9 @@ class Address(NamedTuple):
         )
 
     def open(self) -> Task:
-        """Return the job, in a process that knows nothing of it yet."""
+        """Set this process up as the one that began the job (working directory, modules, no
+        warnings), and return the job. JobError if its folder has no plan.
+        """
         os.chdir(self.here)
         logging.getLogger("numtok").setLevel(logging.ERROR)  # who began it has said it
         warnings.simplefilter("ignore")

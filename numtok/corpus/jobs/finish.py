@@ -94,6 +94,7 @@ def finish_splits(output: str | Path, names: Sequence[str], card: bool) -> None:
 
 
 def _job_in(output: str | Path) -> tuple[Folder, Plan]:
+    """Return the folder of a job and its plan; JobError if there is none."""
     folder = Folder(output)
     plan = folder.read_json(PLAN, Plan)
     if plan is None:

@@ -90,7 +90,7 @@ class Folder:
             storage.remove(self.file(name))
 
     def make_way(self, name: str) -> None:
-        """Remove a link or a pipe: what is to be written replaces it, and not what it names."""
+        """Remove what is no plain file: what is to be written replaces a link, not what it names."""
         if not self.remote and self.size(name) is None:
             self.remove(name)
 
@@ -114,10 +114,10 @@ class Folder:
         write_file(self.file(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """Return all of a small file; None if it is not there, JobError for a link, a pipe or a
-        device.
+        """Return all of a small file; None if it is not there, JobError for a link, a folder, a
+        pipe or a device.
         """
-        return _plain(self.file(name), _OWN)
+        return _read_plain(self.file(name), _OWN)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
@@ -125,8 +125,8 @@ class Folder:
         self.replace(name, json.dumps(signed, indent=1, sort_keys=True) + "\n")
 
     def read_json(self, name: str, kind: type[Kind]) -> Kind | None:
-        """Read what :meth:`write_json` wrote, as ``kind`` declares it; None if the file is not there, JobError if it
-        is damaged, was changed by hand, or is of another version.
+        """Read what :meth:`write_json` wrote, as ``kind`` declares it; None if the file is not
+        there, JobError if it is damaged, was changed by hand, or is of another version.
         """
         return _verified(self.read(name), self.file(name), kind)
 
@@ -144,8 +144,10 @@ class Folder:
             raise refusal from error
 
 
-def _plain(path: str, flags: int) -> bytes | None:
-    """Read a plain file; a pipe is refused, as nobody may ever write to it."""
+def _read_plain(path: str, flags: int) -> bytes | None:
+    """Return all of a plain file; None if it is not there. JobError for a folder, a pipe or a
+    device, and with ``flags=_OWN`` for a link.
+    """
     if storage.is_url(path):
         return storage.read_object(path)
     try:
@@ -154,9 +156,10 @@ def _plain(path: str, flags: int) -> bytes | None:
         return None
     except OSError as error:
         raise _strange(path, error.strerror or "") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _strange(path)
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _strange(path)
         return file.read()
 
 
@@ -278,7 +281,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any] | None:
     :meth:`Folder.read_json`.
     """
     path = storage.join(folder, MANIFEST)
-    return _verified(_plain(path, 0), path, dict, (1, 2, FORMAT))
+    return _verified(_read_plain(path, 0), path, dict, (1, 2, FORMAT))
 
 
 def shards_of(folder: str | Path) -> list[str] | None:

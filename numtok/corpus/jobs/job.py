@@ -165,6 +165,7 @@ def _finished(run: _Run, request: Request, failures: dict[int, str]) -> Summary:
 
 
 def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: int) -> JobError:
+    """Return the error of shards that failed, by number, where ``left`` shards are not done."""
     untried = left - len(failures)
     others = (
         f"{untried} were not tried, as they would fail alike" if untried else "the others are done"

@@ -253,6 +253,7 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
 
 
 def _load_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
+    """Load the tokenizer from a job's folder; JobError if it is not the one of the plan."""
     path = folder.file(TOKENIZER)
     folder.refuse_links(*TOKENIZER_FILES)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])

@@ -335,7 +335,9 @@ def _checked_rows(
     position: int,
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
-    """Yield some rows, checked and cut. Where a value is damaged, halves of them tell which."""
+    """Yield the texts and kept columns of ``part``, whose first row is ``row`` of the source. Where
+    a value is damaged, ``part`` is halved until one row is left, which is skipped or refused.
+    """
     columns = dict(zip(names, part.columns, strict=True))
     try:
         kept = {

@@ -230,7 +230,7 @@ def _other_delimiter(header: _Block, first: _Block, table: _Table) -> str:
 
 
 def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) -> str:
-    """Return the sentence of :func:`_other_delimiter`."""
+    """Return how to read the table with the ``delimiter`` that gives every row these columns."""
     listing = ", ".join(map(repr, names))
     text = first.data.decode("utf-8", "replace")
     comma = _DECIMAL_COMMA.search(text) if table.delimiter == "," else None

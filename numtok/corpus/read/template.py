@@ -208,8 +208,8 @@ def _scalar(text: str | None) -> pa.Scalar:
 
 def as_texts(column: pa.Array, name: str, path: str) -> pa.Array:
     """Return the values as large_string: numbers in their shortest form, decimals with all their
-    digits, times in that of ISO 8601, durations as whole numbers. MissingInputError for nested values, and for bytes that are
-    no text.
+    digits, times in that of ISO 8601, durations as whole numbers. MissingInputError for nested
+    values, and for bytes that are no text.
 
     >>> as_texts(pa.array([0.1, None], pa.float16()), "price", "a.parquet").to_pylist()
     ['0.1', None]
