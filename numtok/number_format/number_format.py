@@ -173,11 +173,13 @@ class NumberFormat:
         >>> NumberFormat(grouping=",").value("-12,345")
         Decimal('-12345')
         """
-        if not self.matches(text):
+        value = None
+        if self.matches(text):
+            is_listed = self.texts is not None
+            value = _read(text) if is_listed else Decimal(text.replace(self.grouping or "", ""))
+        if value is None:
             raise FormatError(f"{text!r} is not a number of {self}")
-        if self.texts is not None:
-            return _read(text) or Decimal(0)
-        return Decimal(text.replace(self.grouping or "", ""))
+        return value
 
     def regex(self) -> str:
         """Return a regular expression without anchors, lookaround or backtracking, as any engine
@@ -375,6 +377,6 @@ def _json_number(value: Decimal) -> int | float:
 
 
 def _read(text: str) -> Decimal | None:
-    """The value of a text that is one number, and nothing besides; else None."""
+    """Return the value of a text that is one number, and nothing besides; else None."""
     numbers = extract(text)
     return numbers[0].value if [number.text for number in numbers] == [text] else None
