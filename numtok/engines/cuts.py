@@ -127,6 +127,7 @@ def _is_local(step: Config) -> bool:
 
 
 def _cuts(steps: list[Config]) -> bool:
+    """Whether the steps of a pre-tokenizer cut all text at single spaces."""
     for number, step in enumerate(steps):
         if _cuts_at_spaces(step):
             return all(later["type"] in ANY_WORD for later in steps[number + 1 :])

@@ -342,7 +342,9 @@ def changed_rows(rows: TextRows, unsafe: Bytes, always: Bytes) -> Mask:
 
 @kernel
 def _positions(text, flagged, marks, positions):  # type: ignore[no-untyped-def]
-    """Fill in the positions of the marks that are flagged; returns their count."""
+    """Fill in the ``positions`` of marked characters whose code point is ``flagged``; return their
+    count.
+    """
     count = 0
     for block in range(marks.size):
         bits = marks[block]
