@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SIGNS = ("", "-", "+-")
 DEFAULT_DIGITS = 15  # every decimal of so many digits survives a float64
+LONGEST = 1000  # characters of a figure, and digits of a bound: more take minutes to lay out
 GROUPING = (",", "_", " ", "'", "\N{THIN SPACE}", "\N{NARROW NO-BREAK SPACE}")
 
 Figure = str | Decimal | int | float
@@ -108,7 +109,7 @@ class NumberFormat:
 
         Raises:
             FormatError: for no values, for a text in place of a list, and for a text in it that is
-                not one number.
+                not one number, or has more than 1,000 characters.
         """
         if isinstance(values, str):
             raise FormatError(f"values={values!r} is a text; give a list of figures")
@@ -326,7 +327,7 @@ class NumberFormat:
 
 
 def _decimal(value: Figure, name: str) -> Decimal:
-    """The exact decimal that is written; of a float, numpy's too, the one that it prints as."""
+    """Return the exact decimal that is written; of a float, numpy's too, the one that it prints as."""
     try:
         is_written = isinstance(value, str | Decimal) or not isinstance(value, Real)
         number = Decimal(value if is_written else str(value))
@@ -334,6 +335,8 @@ def _decimal(value: Figure, name: str) -> Decimal:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite():
         raise FormatError(f"{name}={value!r} must be a finite number, or the text of one")
+    if max(number.adjusted(), _decimals_of(number)) >= LONGEST:
+        raise FormatError(f"{name}={number:.5g} has more than {LONGEST:,} digits")
     return number
 
 
@@ -358,6 +361,8 @@ def as_written(value: Figure) -> str:
         return format(number if number else abs(number), "f")
     if _read(value) is None:
         raise FormatError(f"{value!r} is not one number; give its value as a Decimal")
+    if len(value) > LONGEST:
+        raise FormatError(f"the figure {value[:20]!r}... has more than {LONGEST:,} characters")
     return value
 
 
