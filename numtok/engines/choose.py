@@ -138,7 +138,9 @@ def _level_of_caller() -> int:
 
 
 def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens, merges: list[Any]) -> str:
-    """Raise TokenizerError if the engines differ on SELF_CHECK, or will on other text."""
+    """Return "yes", to be cached; TokenizerError if the engines differ on SELF_CHECK, or will on other
+    text.
+    """
     from numtok.numbers.scan import scan
 
     pairs = list(map(str, merges))

@@ -101,6 +101,7 @@ def _join(text, spans, offsets, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-def]
+    """Fill ``out``, the chunks of all rows."""
     for row in range(offsets.size - 1):
         begin = offsets[row]
         end = offsets[row + 1] if valid[row] else begin

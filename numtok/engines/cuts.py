@@ -56,7 +56,7 @@ ANY_WORD = (*BY_CHARACTER, *WHITE_SPACE, "ByteLevel", "Metaspace", "Split", "Uni
 
 
 def cuts_at_digits(pre_tokenizer: dict[str, Any]) -> bool:
-    """Whether the pre-tokenizer of a tokenizer.json is one of those above."""
+    """Whether a pre-tokenizer is one of those above, which cut before and after a run of digits."""
     if pre_tokenizer["type"] == "ByteLevel":
         usual = pre_tokenizer.get("use_regex", True)
         return bool(usual and not pre_tokenizer.get("add_prefix_space", True))
@@ -77,8 +77,8 @@ def regex_of(split: dict[str, Any]) -> str | None:
 
 
 def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
-    """Whether it is certain, of a tokenizer.json without number tokens; ``two_forms``: a number
-    takes the space before it along.
+    """Whether a tokenizer.json without number tokens certainly cuts text at single spaces;
+    ``two_forms``: a number takes the space before it along.
     """
     left = tokens_to_leave_whole(config)
     hidden = config.get("normalizer") is not None and any(
@@ -127,6 +127,7 @@ def _is_local(step: Config) -> bool:
 
 
 def _cuts(steps: list[Config]) -> bool:
+    """Whether the steps of a pre-tokenizer cut all text at single spaces."""
     for number, step in enumerate(steps):
         if _cuts_at_spaces(step):
             return all(later["type"] in ANY_WORD for later in steps[number + 1 :])

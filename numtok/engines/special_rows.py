@@ -67,8 +67,8 @@ class SpecialRowsEngine:
             data = text.tobytes()
             if not any(byte in data for byte in self._bytes):
                 return named
-        places = places_of(self._unread, text, offsets - offsets[0])
-        named[np.searchsorted(offsets - offsets[0], places, "right") - 1] = True
+        starts = spans_in_rows(self._unread, text, offsets - offsets[0])[:, 0]
+        named[np.searchsorted(offsets - offsets[0], starts, "right") - 1] = True
         return named
 
 
@@ -77,13 +77,15 @@ def any_of(names: list[bytes]) -> re.Pattern[bytes]:
     return re.compile(b"|".join(map(re.escape, sorted(names, key=len, reverse=True))))
 
 
-def places_of(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
-    """Return where the matches in the rows begin, none of them over the edge of a row."""
+def spans_in_rows(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
+    """Return int64[n, 2], the spans of the matches in each row, ``offsets[0]`` being 0."""
     matches = [match.span() for match in pattern.finditer(text.data)]
     spans = np.array(matches, np.int64).reshape(-1, 2)
     row = np.searchsorted(offsets, spans[:, 0], "right")
     if (spans[:, 1] <= offsets[row]).all():
-        return spans[:, 0]
+        return spans
+    # a match over the edge of a row may hide others
     edges = itertools.pairwise(offsets.tolist())
     by_row = [pattern.finditer(text.data, first, last) for first, last in edges]
-    return np.array([match.start() for matches in by_row for match in matches], np.int64)
+    matches = [match.span() for row_matches in by_row for match in row_matches]
+    return np.array(matches, np.int64).reshape(-1, 2)

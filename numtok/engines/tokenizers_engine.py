@@ -187,6 +187,7 @@ class TokenizersEngine:
         return chr(int(unused(np.union1d(self._used_in_tokens, used))[0]))
 
     def _tokenizer(self, placeholder: str) -> Any:
+        """Return the tokenizer that has this placeholder for numbers; some are kept."""
         if placeholder not in self._by_placeholder:
             config = without_numbers(self._config, self.tokens, parse_special=True)
             last = max((token["id"] for token in config["added_tokens"]), default=-1)

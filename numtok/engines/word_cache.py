@@ -208,7 +208,9 @@ def words_of(chunks: Chunks) -> tuple[list[bytes], Ints]:
 
 @kernel
 def _mark(chunks, safe, marked, per_chunk):  # type: ignore[no-untyped-def]
-    """Copy the chunks with INSIDE before every word but the first; the number of bytes."""
+    """Copy the words of the chunks to ``marked``, with INSIDE between two, and BEGIN or BEHIND before
+    the first of each chunk. Fill the offsets ``per_chunk``; return how many bytes were written.
+    """
     text, at, count = chunks.text, 0, 0
     per_chunk[0] = 0
     for chunk in range(chunks.begins.size):
@@ -244,7 +246,7 @@ def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
 
 @kernel
 def _gather(chunk_words, out):  # type: ignore[no-untyped-def]
-    """Fill in the ids of the chunks."""
+    """Fill ``out`` with the ids of each chunk: those of its words."""
     words, filled = chunk_words.words, 0
     out.offsets[0] = 0
     for chunk in range(chunk_words.per_chunk.size - 1):

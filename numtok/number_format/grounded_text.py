@@ -170,8 +170,8 @@ class GroundedText:
         return current is not None and current.text is not None
 
     def behind(self, symbols: str, state: int | None = None) -> int:
-        """Return the state behind any text, of which not all need be allowed: the figure that it ends
-        within, if it does, may go on.
+        """Return the state after symbols that need not be allowed: one that may not follow ends the
+        figures before it, and what comes after it is followed again.
         """
         state = self.start if state is None else state
         current = self._states[state]

@@ -63,6 +63,7 @@ class NumberEnds:
         self.behind = [0, 0, *(reading[1] or 0 for reading in order)]
 
     def _after(self, reading: Reading, character: str) -> Reading | int:
+        """Return the reading after one more character, or the state ``ended`` or ``nowhere``."""
         if reading == BEFORE:
             reading = (0, None, "")
             if character == " " and self._leading_space:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SIGNS = ("", "-", "+-")
 DEFAULT_DIGITS = 15  # every decimal of so many digits survives a float64
+LONGEST = 1000  # characters of a figure, and digits of a bound: more take minutes to lay out
 GROUPING = (",", "_", " ", "'", "\N{THIN SPACE}", "\N{NARROW NO-BREAK SPACE}")
 
 Figure = str | Decimal | int | float
@@ -108,7 +109,7 @@ class NumberFormat:
 
         Raises:
             FormatError: for no values, for a text in place of a list, and for a text in it that is
-                not one number.
+                not one number, or has more than 1,000 characters.
         """
         if isinstance(values, str):
             raise FormatError(f"values={values!r} is a text; give a list of figures")
@@ -173,11 +174,13 @@ class NumberFormat:
         >>> NumberFormat(grouping=",").value("-12,345")
         Decimal('-12345')
         """
-        if not self.matches(text):
+        value = None
+        if self.matches(text):
+            is_listed = self.texts is not None
+            value = _read(text) if is_listed else Decimal(text.replace(self.grouping or "", ""))
+        if value is None:
             raise FormatError(f"{text!r} is not a number of {self}")
-        if self.texts is not None:
-            return _read(text) or Decimal(0)
-        return Decimal(text.replace(self.grouping or "", ""))
+        return value
 
     def regex(self) -> str:
         """Return a regular expression without anchors, lookaround or backtracking, as any engine
@@ -324,7 +327,7 @@ class NumberFormat:
 
 
 def _decimal(value: Figure, name: str) -> Decimal:
-    """The exact decimal that is written; of a float, numpy's too, the one that it prints as."""
+    """Return the exact decimal that is written; of a float, numpy's too, the one that it prints as."""
     try:
         is_written = isinstance(value, str | Decimal) or not isinstance(value, Real)
         number = Decimal(value if is_written else str(value))
@@ -332,6 +335,8 @@ def _decimal(value: Figure, name: str) -> Decimal:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite():
         raise FormatError(f"{name}={value!r} must be a finite number, or the text of one")
+    if max(number.adjusted(), _decimals_of(number)) >= LONGEST:
+        raise FormatError(f"{name}={number:.5g} has more than {LONGEST:,} digits")
     return number
 
 
@@ -356,6 +361,8 @@ def as_written(value: Figure) -> str:
         return format(number if number else abs(number), "f")
     if _read(value) is None:
         raise FormatError(f"{value!r} is not one number; give its value as a Decimal")
+    if len(value) > LONGEST:
+        raise FormatError(f"the figure {value[:20]!r}... has more than {LONGEST:,} characters")
     return value
 
 
@@ -375,6 +382,6 @@ def _json_number(value: Decimal) -> int | float:
 
 
 def _read(text: str) -> Decimal | None:
-    """The value of a text that is one number, and nothing besides; else None."""
+    """Return the value of a text that is one number, and nothing besides; else None."""
     numbers = extract(text)
     return numbers[0].value if [number.text for number in numbers] == [text] else None

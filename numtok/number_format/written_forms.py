@@ -70,6 +70,7 @@ def digits_of_names(text: str, grammar: Grammar) -> set[str]:
 
 
 def _forms(figure: str, grammar: Grammar) -> Iterator[str]:
+    """Yield the figure with and without its sign, grouped in each way, and without groups."""
     sign = figure[0] if figure[0] in f"+{MINUS}" else ""
     plain = figure.removeprefix(sign).translate(dict.fromkeys(map(ord, separators_of(grammar))))
     forms = {figure.removeprefix(sign), plain}

@@ -48,6 +48,7 @@ def rounded(numbers: Numbers, count: int, down: bool = False) -> tuple[Ints, Int
 
 @allocating_kernel
 def _fit(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
+    """Fill ``out``, bool[n]: whether all nonzero digits are of 10**-after to 10**(before - 1)."""
     for i in range(exponent.size):
         # of the first digit: the power of ten
         place = exponent[i] + offsets[i + 1] - 1 - offsets[i]
@@ -155,6 +156,7 @@ def multiply(slots: Digits, base: int) -> Digits:
 
 @allocating_kernel
 def _round(digits, offsets, exponent, count, down, mantissa, decade):  # type: ignore[no-untyped-def]
+    """Fill ``mantissa`` and ``decade``, what :func:`rounded` returns."""
     limit = np.int64(10) ** count
     for i in range(exponent.size):
         first, last = offsets[i], offsets[i + 1]

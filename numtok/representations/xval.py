@@ -124,7 +124,8 @@ class XVal(SingleToken):
         counts: npt.NDArray[np.int64] | None = None,
     ) -> XVal:
         """Fit scale and clip to float64[n], each of which occurs once or ``counts`` times,
-        int64[n], as :meth:`fit` does for numbers.
+        int64[n], as :meth:`fit` does for numbers. RepresentationError for options out of range, and
+        where no value is finite and not zero.
         """
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")

@@ -163,6 +163,7 @@ class _Phrase:
             comma, an opening bracket; or an empty string.
         spoils: how many more words may follow before a number that "not", "log" or < spoils.
         labels: the last word was one such as "step", whose number counts something else.
+        labelled: the last number followed such a word.
         in_parts: one word stands between the last two numbers: 2 hours 30 minutes.
     """
 
@@ -208,7 +209,7 @@ class _Phrase:
         self.labels = self.labelled = False
 
     def number(self, reading: Reading) -> None:
-        """Read a number."""
+        """Make a number the open quantity; the one before it ends, or is spoilt by it."""
         if self.link == "per":  # 8 litres per 100 km
             self.operand_stop, self.words, self.link = reading.stop, 2, ""
             return

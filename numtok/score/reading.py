@@ -328,7 +328,7 @@ _DOLLAR = re.compile(r"(?<!\\)\$")
 
 
 def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | None:
-    """Return the absolute value of a match, None if it cannot be had."""
+    """Return the value of a match without the sign before it, None if it cannot be had."""
     part = match.groupdict()
     value: Decimal | Fraction | None
     if part["base"] is None:
@@ -394,8 +394,8 @@ def _power(base: Decimal, exponent: int) -> Decimal | Fraction | None:
 
 
 def _fraction(part: dict[str, str | None], numbers: list[Number]) -> Fraction | None:
-    """Return the absolute value of a fraction; None for x/0, and behind a whole number for what is
-    no proper fraction.
+    """Return a fraction without the sign before it; ``numbers`` are all of it, the whole number first.
+    None for x/0, and behind a whole number for what is no proper fraction.
     """
     whole = part["whole"] or part["mixed"]
     if part["vulgar"]:

@@ -249,7 +249,7 @@ class PlaceTracker:
         inside, now = opens | (was_inside & ((width > 0) | point | inner | power)), state[4]
         if self._rules is not None:
             now, opens, inside = self._rules.step(state[4], ids)
-        behind = inside & ~opens & (was_behind | point)
+        behind = inside & (point | (was_behind & ~opens))
         exponent = inside & ~opens & (was_power | power)
         counts = inside & ~exponent & (behind if self._order == "msd" else True)
         width = np.where(counts, width, 0)

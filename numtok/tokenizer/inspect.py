@@ -80,8 +80,8 @@ class Inspection:
 
 
 def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
-    """Look at ``text`` through tokenizers; the numbers are by the first one's grammar. What has to
-    be fitted to a corpus, as bins of quantiles, and is not, is fitted to the numbers of the text.
+    """Look at ``text`` through tokenizers of one grammar. What has to be fitted to a corpus, as bins
+    of quantiles, and is not, is fitted to the numbers of the text.
     """
     scanned = scan([text], tokenizers[0].grammar)
     floats = scanned.to_float64().tolist()

@@ -7,7 +7,6 @@ such as ``<extra_id_0>`` or ``<|0.00|>``, or if a representation cannot hold it.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from numtok.arrays import memory
 from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.hf_tokenizers import complete_library, load
+from numtok.engines.special_rows import any_of, spans_in_rows
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
@@ -231,9 +231,7 @@ class TokensWithDigits:
         self._chosen = {
             token["content"]: token for token in tokens if any(map(str.isdecimal, token["content"]))
         }
-        longest_first = sorted(self._chosen, key=len, reverse=True)
-        words = b"|".join(re.escape(word.encode()) for word in longest_first)
-        self._pattern = re.compile(words) if self._chosen else None
+        self._pattern = any_of([word.encode() for word in self._chosen]) if self._chosen else None
         self._tokens, self._normalizer = list(tokens), normalizer
         # where a token may stand in other letters, or only as a word, `tokenizers` itself must look
         self._needs_finder = any(
@@ -255,11 +253,11 @@ class TokensWithDigits:
             return np.ones(len(numbers), np.bool_)
         rows = numbers.rows
         base = int(rows.offsets[0])
-        text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
+        text, offsets = rows.text[base : int(rows.offsets[-1])], rows.offsets - base
         if self._needs_finder:
-            spans = self._found_spans(text, offsets, numbers.document)
+            spans = self._found_spans(text.tobytes(), offsets, numbers.document)
         else:
-            spans = self._spans(text, offsets)
+            spans = spans_in_rows(self._pattern, text, offsets)
         if not len(spans):
             return np.ones(len(numbers), np.bool_)
         starts, stops = spans.T
@@ -268,14 +266,6 @@ class TokensWithDigits:
         nearest = np.searchsorted(starts, last, "left") - 1
         overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
         return np.asarray(~overlaps)
-
-    def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return int64[n, 2], the spans of the tokens, each within one row."""
-        assert self._pattern is not None
-        matches = [match.span() for match in self._pattern.finditer(text)]
-        spans = np.array(matches, np.int64).reshape(-1, 2)
-        row = np.searchsorted(offsets, spans[:, 0], "right") - 1
-        return spans[spans[:, 1] <= offsets[row + 1]]
 
     def _found_spans(
         self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]

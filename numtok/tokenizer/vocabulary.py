@@ -324,8 +324,9 @@ class NumberVocabulary:
         saved: Collection[str],
         grammar: Grammar,
     ) -> NumberVocabulary:
-        """Return the vocabulary of a source with the tokens that the first representation needs, for
-        text of this grammar; ``saved`` are numtok's tokens in it that were named when it was saved.
+        """Return the vocabulary of a source with the tokens that ``representation``, the first of
+        those combined, needs for text of this grammar. ``saved``: the names of numtok's tokens that a
+        saved source has.
         """
         two_forms = leading_space == "auto" and is_byte_level(source)
         config, tokens = add_number_tokens(source, representation, two_forms)

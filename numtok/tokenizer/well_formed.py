@@ -93,8 +93,9 @@ class NumberRules:
         return rows[:, columns]
 
     def step(self, state: Ints, ids: Ints) -> tuple[Ints, Mask, Mask]:
-        """Return (the states after one more token each, which tokens begin a number, and which
-        belong to one), of int64[rows] states, 0 at first, and ids.
+        """Return (the states after one more token each, which tokens belong to another number than
+        the token before, and which to a number), of int64[rows] states, 0 at first, and ids.
+        Of ``1,2.5`` the point is the first token that belongs to 2.5: before it, 1,2 may become 1,200.
         """
         column = self.column[np.minimum(ids, len(self.column) - 1)]
         after, goes_on = self.after[state, column], self.goes_on[state, column]

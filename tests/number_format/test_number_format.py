@@ -137,6 +137,23 @@ def test_given_figures_are_all_that_may_be_written(values):
     }
 
 
+def test_the_value_of_a_figure_has_its_sign_and_digits():
+    texts = ["-0", "0.00", "0.50"]
+    assert [str(NumberFormat.of(texts).value(text)) for text in texts] == texts
+    with pytest.raises(FormatError, match="'abc' is not a number"):
+        NumberFormat(texts=("abc",)).value("abc")
+
+
+@pytest.mark.parametrize("value", ["1e9999999", "-1e-9999999", "1" * 5000])
+def test_what_is_too_long_to_lay_out_is_refused_at_once(value):
+    for make in (NumberFormat, lambda one: NumberFormat(step=one.copy_abs())):
+        with pytest.raises(FormatError, match="more than 1,000 digits"):
+            make(Decimal(value))
+    for figure in (Decimal(value), "1" * 5000):
+        with pytest.raises(FormatError, match="more than 1,000"):
+            NumberFormat.of([figure])
+
+
 def test_numbers_of_numpy_are_figures_and_bounds():
     figures = [np.int64(7), np.float32(0.1), np.float16(0.2), np.float64(0.3)]
     assert NumberFormat.of(figures).texts == ("0.1", "0.2", "0.3", "7")

@@ -90,7 +90,7 @@ def test_a_number_in_a_token_of_the_text_is_read_too():
 def test_places_follow_from_what_is_written(representation):
     """Of a fraction, as a model that writes knows no place of an integer digit yet."""
     tok = Tokenizer(trained.config("gpt2"), [representation])
-    encoding = tok.encode("It is -12.375 or 1,234.5. A 7 and 2.25, 4e10, in v1.5, 3")
+    encoding = tok.encode("It is -12.375 or 1,234.5. A 7 and .25, 4e10, in v1.5, 3 of [1,2.5]")
     tracker = PlaceTracker.of(tok)
     assert tracker is not None
     places = [int(tracker.step([one])[0]) for one in encoding.input_ids.tolist()]

@@ -315,6 +315,15 @@ def test_digits_in_a_token_that_wants_a_word_of_its_own(kind):
             assert (9.0 in values) != is_token, text
 
 
+@pytest.mark.parametrize("rows", [["x 7", "77 y"], ["a 12", "3 b"]])
+def test_digits_in_a_token_do_not_depend_on_the_row_before(rows):
+    source = trained.source("gpt2")
+    source.add_tokens([AddedToken(one, normalized=False) for one in ("77", "12", "123")])
+    tok = Tokenizer.from_pretrained(source)
+    alone = [ids_of(tok.encode_batch([row]))[0] for row in rows]
+    assert ids_of(tok.encode_batch(rows)) == alone
+
+
 # Numbers that do not fit
 
 

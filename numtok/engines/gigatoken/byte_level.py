@@ -30,7 +30,7 @@ from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slo
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
 from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
-from numtok.engines.special_rows import any_of, places_of
+from numtok.engines.special_rows import any_of, spans_in_rows
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -146,7 +146,7 @@ class ByteLevelEngine:
         else:
             positions = positions_of(text, self._unsafe)
         if self._words:
-            positions = np.concatenate([positions, places_of(self._words, text, offsets)])
+            positions = np.concatenate([positions, spans_in_rows(self._words, text, offsets)[:, 0]])
         runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._has_runs else None
         if runs is not None:
             positions = np.concatenate([positions, runs])
@@ -342,7 +342,9 @@ def changed_rows(rows: TextRows, unsafe: Bytes, always: Bytes) -> Mask:
 
 @kernel
 def _positions(text, flagged, marks, positions):  # type: ignore[no-untyped-def]
-    """Fill in the positions of the marks that are flagged; returns their count."""
+    """Fill in the ``positions`` of marked characters whose code point is ``flagged``; return their
+    count.
+    """
     count = 0
     for block in range(marks.size):
         bits = marks[block]
