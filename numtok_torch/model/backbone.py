@@ -88,8 +88,14 @@ def is_loaded(backbone: Any) -> bool:
 def unwrapped(backbone: Any) -> Any:
     """Return the model that peft's ``get_peft_model`` has wrapped, with the adapters inside: it
     computes what the wrapper does, and has the signature, config and ``generate`` that the wrapper
-    hides. Anything else is given back; peft is not imported to find out.
+    hides. Anything else is given back; peft is not imported to find out. ModelError for what
+    ``torch.compile`` has wrapped.
     """
+    if hasattr(backbone, "_orig_mod"):
+        raise ModelError(
+            "torch.compile(module) gives another module, whose weights have other names; compile"
+            " the model, or the backbone, in place: model.compile(), or model.backbone.compile()"
+        )
     peft = sys.modules.get("peft")
     kinds = tuple(getattr(peft, name, ()) for name in ("PeftModel", "PeftMixedModel"))
     if isinstance(backbone, kinds) and not unsupported_adapters(backbone):

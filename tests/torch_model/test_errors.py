@@ -154,6 +154,12 @@ def packed():
     made(input_ids=torch.zeros(1, 2, dtype=torch.int64), seq_lengths=torch.tensor([[2]]))
 
 
+def compiled_inside():
+    made = model()
+    made.backbone = torch.compile(made.backbone)
+    return made
+
+
 POSITIONS = "70 tokens, but … 64 positions"
 LEAST = "nothing in this model can learn"
 ERRORS = {
@@ -189,6 +195,9 @@ ERRORS = {
         (lambda: too_few_rows()(**causal(encoded()[0])(list(encoded()[0]))), "tokenizer=tokenizer"),
         (lambda: train(too_few_rows()), "add_number_rows"),
         (lambda: train(tiny.backbone("gpt2")), "needs a NumberModel"),
+        (lambda: NumberModel(torch.compile(tiny.backbone("gpt2")), None), "in place…backbone.compile()"),
+        (lambda: train(torch.compile(model())), "in place: model.compile()"),
+        (lambda: call(compiled_inside()), "in place…backbone.compile()"),
         (lambda: NumberTrainer(model(), tiny.arguments("out", batch_eval_metrics=True)), "leave out batch_eval_metrics"),
         (lambda: not_finite("stream"), "number_scaled is not finite at 1 places…encode the text again"),
         (lambda: not_finite("number"), "number_loss is …number_scaled reaches 6.02e+23…fitted scale"),
