@@ -19,7 +19,7 @@ from numtok.engines.config import TOKENIZER_FILE
 from numtok.errors import MissingDependencyError, SchemaError
 from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE
 from numtok.tokenizer.tokenizer_json import SETTINGS_FILE
-from numtok_torch.generation.generate_texts import Call
+from numtok_torch.generation.generate_texts import Call, option_of
 from numtok_torch.generation.state import Writing
 from numtok_torch.model import saving
 from numtok_torch.model.backbone import ModelError, is_pretrained, output_layer
@@ -252,10 +252,8 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return output
 
     def _asks(self, options: dict[str, Any], name: str, value: Any = None) -> Any:
-        """Return an option as it is given, else as the generation config has it."""
-        if value is not None or (value := options.get(name)) is not None:
-            return value
-        return getattr(options.get("generation_config") or self.generation_config, name, None)
+        """Return ``value`` if there is one, else the option, also where a generation config has it."""
+        return option_of(self, options, name) if value is None else value
 
     def _lengths(self, options: dict[str, Any], inputs: Tensor) -> dict[str, Any]:
         """Return the options with ``max_new_tokens`` and how many rows there will be."""

@@ -261,29 +261,37 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
         )
 
 
+def option_of(model: NumberModel, options: Mapping[str, Any], name: str) -> Any:
+    """Return an option of ``generate`` as transformers finds it: as it is given, else in the
+    generation config that is given, else in the model's; None if it is in none.
+    """
+    configs = (options.get("generation_config"), model.transformer.generation_config)
+    values = (options.get(name), *(getattr(config, name, None) for config in configs))
+    return next((value for value in values if value is not None), None)
+
+
 def special_tokens(
     model: NumberModel, source: Any, tokenizer: Tokenizer, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the end tokens, the padding, the start token of a decoder, and the tokens that are
     never written: numbers that are one token, without a head that has a value for them.
     """
-    config: Any = options.get("generation_config") or model.transformer.generation_config
-    ends = _as_list(options.get("eos_token_id"))
+    asked = functools.partial(option_of, model, options)
+    ends = _as_list(asked("eos_token_id"))
     if options.get("eos_token_id") is None:
-        both = [*_as_list(_end_of(source, tokenizer)), *_as_list(config.eos_token_id)]
-        ends = list(dict.fromkeys(both))
-    pads = (options.get("pad_token_id"), config.pad_token_id, getattr(source, "pad_token_id", None))
+        ends = list(dict.fromkeys([*_as_list(_end_of(source, tokenizer)), *ends]))
+    pads = (asked("pad_token_id"), getattr(source, "pad_token_id", None))
     tokens: dict[str, Any] = {
         "eos_token_id": ends or None,
         "pad_token_id": next(ids[0] for some in (*pads, ends, 0) if (ids := _as_list(some))),
     }
     if model.decodes:
-        start = options.get("decoder_start_token_id", config.decoder_start_token_id)
-        if start is None:
-            start = start_token(model.transformer)
-        tokens["decoder_start_token_id"] = start
+        start = asked("decoder_start_token_id")
+        tokens["decoder_start_token_id"] = (
+            start_token(model.transformer) if start is None else start
+        )
     if model.head is None and isinstance(tokenizer.representations[0], SingleToken):
-        suppressed = options.get("suppress_tokens", config.suppress_tokens) or []
+        suppressed = asked("suppress_tokens") or []
         tokens["suppress_tokens"] = [*suppressed, *number_ids(tokenizer)]
     return tokens
 
@@ -444,8 +452,7 @@ class Call:
         writing = Writing(model, self.tokenizer, batch, beams, self.sample_numbers, alone)
         arguments |= options | {"max_new_tokens": new} | more
         if self.well_formed is not None:
-            config: Any = options.get("generation_config") or model.transformer.generation_config
-            forced = options.get("forced_eos_token_id", config.forced_eos_token_id)  # as of BART
+            forced = option_of(model, options, "forced_eos_token_id")  # as of BART
             held = self.well_formed.within(writing.width + new - (forced is not None))
             arguments["logits_processor"] = [*(options.get("logits_processor") or []), held]
         if hasattr(streamer := options.get("streamer"), "on_finalized_text"):

@@ -155,6 +155,23 @@ def test_tokens_of_a_generation_config_count(kind, tmp_path):
     )
 
 
+def test_what_a_generation_config_leaves_open_is_the_models(tmp_path):
+    saved("xval", tmp_path)
+    found = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)
+    _, batch = encoded(tmp_path, PROMPTS[:1])
+    found.generation_config.max_new_tokens = 7
+    found.generation_config.num_beams = 3
+    found.generation_config.num_return_sequences = 2
+    whole = found.generate(**batch)
+    assert whole.shape == (2, batch["input_ids"].shape[1] + 7)
+    given = transformers.GenerationConfig(do_sample=False)
+    assert found.generate(**batch, generation_config=given).tolist() == whole.tolist()
+    found.generation_config.eos_token_id = whole[0, -4].item()
+    ended = found.generate(**batch)
+    assert ended.tolist() != whole.tolist()
+    assert found.generate(**batch, generation_config=given).tolist() == ended.tolist()
+
+
 @pytest.mark.slow
 def test_a_new_process(tmp_path):
     """That imports nothing of numtok itself, and takes the model from the cache of the Hub; where
