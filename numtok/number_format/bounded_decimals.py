@@ -122,16 +122,18 @@ class BoundedDecimals(Language):
             return self.either()
         length, step = whole + decimals, mantissa.step
         low, high = (str(one).zfill(length) for one in (mantissa.low, mantissa.high))
-        # of remainders with so many digits still to come
-        moduli = [step // math.gcd(step, 10**left) for left in range(length, -1, -1)]
+        # numbers that the digits still to come can give, and the modulus of the remainder before
+        powers = [10**left for left in range(length, -1, -1)]
+        moduli = [step // math.gcd(step, power) for power in powers]
 
         def onward(at: int, key: Key) -> Iterator[tuple[int, Key]]:
-            """Yield each digit that may stand at a position, and where it leads."""
+            """Yield each digit behind which there is a multiple of the step, and where it leads."""
             rest, is_low, is_high = key
             first, last = int(low[at]) if is_low else 0, int(high[at]) if is_high else 9
             for digit in range(first, last + 1):
                 to = (rest * 10 + digit) % moduli[at + 1]
-                yield digit, (to, is_low and digit == first, is_high and digit == last)
+                if -to * powers[at + 1] % step < powers[at + 1]:
+                    yield digit, (to, is_low and digit == first, is_high and digit == last)
 
         def parts(at: int, key: Key, states: dict[Key, int]) -> Iterator[Part]:
             """Yield what may follow the first ``at`` digits, given the states after one more."""

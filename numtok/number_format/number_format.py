@@ -225,7 +225,8 @@ class NumberFormat:
         step = None if self.exponent else Decimal(1).scaleb(-self._decimals)
         step = step if self.step is None else Decimal(self.step)
         limits = {"minimum": low, "maximum": high, "multipleOf": step}
-        return {"type": "integer" if step is not None and step % 1 == 0 else "number"} | {
+        is_whole = step is not None and step == step.to_integral_value()
+        return {"type": "integer" if is_whole else "number"} | {
             name: _json_number(limit) for name, limit in limits.items() if limit is not None
         }
 

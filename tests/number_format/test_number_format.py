@@ -121,6 +121,16 @@ def test_groups_of_three_digits_are_separated():
     assert made.value("1,234,567.0") == Decimal("1234567.0")
 
 
+@pytest.mark.parametrize("step", [10**6, 25 * 10**7, 999_983, 10**29])
+def test_large_steps_take_few_states(step):
+    made = NumberFormat(0, 1000 * step, step=step)
+    right = [k * step for k in (0, 1, 7, 40, 999, 1000)]
+    assert all(made.matches(str(one)) for one in right)
+    wrong = [one + more for one in right for more in (1, 10, step // 2 + 1)] + [1001 * step]
+    assert not any(made.matches(str(one)) for one in wrong)
+    assert made.json_schema()["type"] == "integer"
+
+
 def test_digits_are_counted_without_a_lone_zero():
     made = NumberFormat(max_digits=3, decimals=2)
     right = ["999", "99.9", "9.99", "0.99", "-0.01"]
