@@ -188,19 +188,21 @@ class TokenizersEngine:
 
     def _tokenizer(self, placeholder: str) -> Any:
         """Return the tokenizer that has this placeholder for numbers; some are kept."""
-        if placeholder not in self._by_placeholder:
-            config = without_numbers(self._config, self.tokens, parse_special=True)
-            last = max((token["id"] for token in config["added_tokens"]), default=-1)
-            in_text = with_rows_in_text(config, [placeholder]) if self.tokens.as_text else None
-            self.has_rows = in_text is not None
-            config = in_text or config | {"added_tokens": self._added_tokens(placeholder, last)}
-            with tokenizer_errors("tokenizers cannot load it"):
-                tokenizer = load(config)
-            tokenizer.encode_special_tokens = not self._parse_special
-            if len(self._by_placeholder) >= MOST_KEPT:  # a hostile text should not fill the memory
-                del self._by_placeholder[next(iter(self._by_placeholder))]
-            self._by_placeholder[placeholder] = tokenizer
-        return self._by_placeholder[placeholder]
+        if (kept := self._by_placeholder.get(placeholder)) is not None:
+            return kept
+        config = without_numbers(self._config, self.tokens, parse_special=True)
+        last = max((token["id"] for token in config["added_tokens"]), default=-1)
+        in_text = with_rows_in_text(config, [placeholder]) if self.tokens.as_text else None
+        self.has_rows = in_text is not None
+        config = in_text or config | {"added_tokens": self._added_tokens(placeholder, last)}
+        with tokenizer_errors("tokenizers cannot load it"):
+            tokenizer = load(config)
+        tokenizer.encode_special_tokens = not self._parse_special
+        # a hostile text should not fill the memory; other threads may do the same meanwhile
+        for oldest in list(self._by_placeholder)[: 1 - MOST_KEPT]:
+            self._by_placeholder.pop(oldest, None)
+        self._by_placeholder[placeholder] = tokenizer
+        return tokenizer
 
     def _added_tokens(self, placeholder: str, last: int) -> list[Config]:
         """Return the added tokens with the placeholder for our tokens; ``last`` is the largest id

@@ -213,7 +213,7 @@ def keeps_apart(backbone: Any, causal: bool, vectors: Tensor) -> bool:
             _, hidden, _ = run_backbone(backbone, causal, ids, rows, inputs, False)
     except torch.OutOfMemoryError:  # says nothing of the backbone
         raise
-    except RuntimeError:  # of masks whose shape the backbone does not know
+    except (RuntimeError, AssertionError):  # of masks whose shape the backbone does not know
         return False
     finally:
         torch.clear_autocast_cache()  # its copies of weights, made without gradients

@@ -45,6 +45,13 @@ def call(made, *left_out, batch=None, **more):
     return made(**{name: one for name, one in batch.items() if name not in left_out} | more)
 
 
+def packed_in_an_xlm():
+    """Its masks are checked by an assertion."""
+    config = transformers.XLMConfig(emb_dim=16, n_layers=1, n_heads=2, n_words=50)
+    made = NumberModel(transformers.XLMWithLMHeadModel(config), None)
+    return made(torch.tensor([[1, 2, 3, 4]]), position_ids=torch.tensor([[0, 1, 0, 1]]))
+
+
 def without_positions():
     batch = {
         name: one
@@ -175,6 +182,7 @@ ERRORS = {
         (lambda: NumberModel(tiny.Plain(), None, vocab_size=tiny.VOCAB + 1), "resize_token_embeddings"),
         (lambda: xval_gpt2(50, 16, 1, 2, token_head="deep"), "'deep' is unknown"),
         (without_causal, "causal=True"),
+        (packed_in_an_xlm, "does not keep…apart…pack_attention_mask=True"),
         (without_positions, "does not keep…apart…pack_attention_mask=True"),
         (packed, "seq_lengths is a column of a file, which has one value per piece of a document"),
         (lambda: call(bare("BertModel", tiny.embedding("xval"), tiny.head("scalar"))), "ForMaskedLM"),
