@@ -85,6 +85,11 @@ class Tokenizer:
         own: Collection[str] = (),
         engine_later: bool = False,
     ) -> None:
+        if not isinstance(config, dict):
+            raise TokenizerError(
+                "Tokenizer(...) takes the content of a tokenizer.json; use"
+                " Tokenizer.from_pretrained(...) for a file, a folder or a hub id"
+            )
         if leading_space not in LEADING_SPACE:
             raise TokenizerError(
                 f"leading_space={leading_space!r} (--leading-space) must be 'auto' or 'separate'"

@@ -75,6 +75,7 @@ REFUSED = {
     **{f"grammar={given!r}": lambda given=given: Tokenizer.from_pretrained(grammar=given) for given in ("prosaic", Grammar, {}, 5, False)},
     **{f"scan grammar={given!r}": lambda given=given: scan(["5"], given) for given in ("prosaic", Grammar, {}, 5)},
     **{f"engine={given!r}": lambda given=given: Tokenizer.from_pretrained(engine=given) for given in (5, [], None, "x")},
+    **{f"config={given!r}": lambda given=given: Tokenizer(given, XVal()) for given in ("gpt2", None, [])},
     **{f"leading_space={given!r}": lambda given=given: Tokenizer.from_pretrained(leading_space=given) for given in (5, [], "x")},
     **{f"save_pretrained({given!r})": lambda given=given: tok().save_pretrained(given) for given in (None, 5)},
     **{f"Grammar({name}={given!r})": lambda name=name, given=given: Grammar(**{name: given})
