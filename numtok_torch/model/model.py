@@ -46,6 +46,7 @@ from numtok_torch.model.objective import (
     Step,
     check_finite,
     check_logits,
+    count_targets,
     name_streams,
     number_targets,
     numbers_to_predict,
@@ -358,8 +359,7 @@ class NumberModel(nn.Module):
     def count_numbers(self, batch: Mapping[str, Tensor]) -> int:
         """Count the numbers in a batch that have a loss."""
         batch = seq2seq.targets_of(batch) if self.decodes else batch
-        where = numbers_to_predict(batch, self.causal)
-        return 0 if self.head is None or where is None else int(where.sum())
+        return int(count_targets(self.head, batch, numbers_to_predict(batch, self.causal)))
 
     def _token_losses(
         self, output: Any, logits: Tensor | None, streams: Mapping[str, Tensor], step: Step
@@ -393,7 +393,8 @@ class NumberModel(nn.Module):
             per_token = self.number_loss_per == "token" and self.task is None
             if not per_token:
                 self._warn_of_shares(step, step.share(labels, self.causal))
-            share = step.share_of_numbers(len(rows), labels, self.causal, per_token)
+            here = count_targets(self.head, streams, where)
+            share = step.share_of_numbers(here, labels, self.causal, per_token)
             loss = share * self.head.loss(rows, target[where])
         if self.training:
             return loss, {}

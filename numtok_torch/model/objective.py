@@ -37,7 +37,7 @@ from torch import Tensor, nn
 
 from numtok.errors import SchemaError
 from numtok.representations import streams as declared_streams
-from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, SEQ_LENGTHS
+from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, NUMBER_VALUE, SEQ_LENGTHS
 from numtok_torch.data.masking import IGNORED
 from numtok_torch.embeddings.base import NumberEmbedding, readable
 from numtok_torch.embeddings.xval import FAR_BEYOND, WAY_OUT
@@ -134,7 +134,7 @@ class Step:
         return _count(labels, causal) / self.tokens
 
     def share_of_numbers(
-        self, here: int, labels: Tensor | None, causal: bool, per_token: bool
+        self, here: Tensor, labels: Tensor | None, causal: bool, per_token: bool
     ) -> Tensor | float:
         """Return the factor of the mean over the ``here`` numbers of this batch: their share in the
         numbers of the step, or in its tokens; without a count of numbers, that of the tokens here.
@@ -265,6 +265,18 @@ def number_targets(head: NumberHead, streams: Mapping[str, Tensor]) -> Tensor | 
             " take another head"
         )
     return target
+
+
+def count_targets(
+    head: NumberHead | None, streams: Mapping[str, Tensor], where: Tensor | None
+) -> Tensor:
+    """Count the numbers at ``where``, bool (batch, seq), that the head's mean is of: int64, a scalar.
+    Values that are infinite or NaN are left out of it.
+    """
+    if head is None or where is None:
+        return torch.tensor(0)
+    target = number_targets(head, streams) if head.target == NUMBER_VALUE.name else None
+    return (where if target is None else where & torch.isfinite(target)).sum()
 
 
 def placed(where: Tensor, values: Tensor) -> Tensor:

@@ -107,6 +107,25 @@ def test_a_step_of_four_batches_is_a_step_of_one(trained_by, options, kind, tmp_
     same(one, model().train()(**CAUSAL(list(Uneven()))).loss.item(), rtol=1e-6)
 
 
+class Unknown(Uneven):
+    """With values that are not known, and one beyond float64."""
+
+    def __init__(self):
+        super().__init__()
+        for row, value in zip(self.rows, (np.nan, np.inf, np.nan), strict=False):
+            row["number_value"] = row["number_value"].copy()
+            row["number_value"][1:] = value
+
+
+@pytest.mark.parametrize("options", [{}, {"number_loss_per": "token"}])
+def test_numbers_that_have_no_loss_are_not_counted(options, tmp_path):
+    def found(batches):
+        data = {"train_dataset": Unknown()}
+        return step(tmp_path, made(head="mixture", **options), NumberTrainer, batches, **data)
+
+    same(found(4), found(1), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_a_loss_per_token_is_the_sum_over_numbers_divided_by_the_tokens(kind):
     batch, model = CAUSAL(list(Uneven())), made(kind, number_loss_per="token")
