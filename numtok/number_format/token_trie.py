@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import FormatError
-from numtok.representations import SpelledOut
 from numtok.tokenizer.token_texts import beside_others
 
 Ints = npt.NDArray[np.int64]
@@ -126,8 +125,9 @@ def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
 
 def _check_numbers_are_text(tokenizer: Any) -> None:
     """Raise a FormatError if the numbers of a ``numtok.Tokenizer`` have tokens of their own."""
-    for first in getattr(tokenizer, "representations", ())[:1]:
-        if not (first.stays_text or (isinstance(first, SpelledOut) and not first.marks_begin)):
+    if getattr(tokenizer, "own_tokens", None):
+        first = tokenizer.representations[0]
+        if not first.stays_text:
             raise FormatError(
                 f"{first.name} writes numbers in tokens of its own, and only those in the tokens of"
                 " the text can be held to figures; take numbers='subword' or 'digits:1,bare'"

@@ -142,6 +142,7 @@ def generate(
 
     Raises:
         ModelError: if the model cannot generate, or not with this tokenizer or these options.
+        FormatError: if the tokenizer cannot write the numbers of ``format``.
         InputError: for an empty prompt, and one that is longer than the model's table of positions.
         RepresentationError: if the head predicts NaN.
 

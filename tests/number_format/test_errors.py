@@ -47,7 +47,7 @@ ERRORS = {
         *(
             (lambda hold=hold, numbers=numbers: hold(ours(numbers)), "tokens of its own")
             for hold in (DIGIT.logits_processor, GroundedLogitsProcessor)
-            for numbers in ("digits:1", "place:lsd", "xval", "p10")
+            for numbers in ("digits:1", "digits:3,bare", "place:lsd", "xval", "p10")
         ),
         (lambda: DIGIT.logits_processor(Tokenizer.from_pretrained()), "tokens of its own"),
     ]
