@@ -2,6 +2,7 @@
 shared, finished.
 """
 
+import errno
 import json
 import os
 import sys
@@ -240,6 +241,20 @@ def test_a_frozen_program_starts_itself_no_second_time(name, value, tmp_path, mo
     (tmp_path / "a.txt").write_text("is 1\n" * 50)
     made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", shards=3, workers=2)
     assert made.documents == 50
+
+
+def test_a_disk_without_room_for_the_lock_is_named(tmp_path, monkeypatch):
+    """The files of the job say that there is no room, with their names."""
+    (tmp_path / "a.txt").write_text("is 5")
+    write = os.write
+
+    def full(descriptor, data):
+        if data.startswith(b"process "):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    assert numtok.encode_files(tmp_path / "a.txt", f"{tmp_path}/out/").documents == 1
 
 
 def test_a_ray_that_does_not_start_is_told(tmp_path, monkeypatch):

@@ -3,11 +3,13 @@ end in an error that helps.
 """
 
 import csv
+import errno
 import gzip
 import io
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -24,6 +26,7 @@ from hypothesis import strategies as st
 from input_files import COMPRESS, batches_of, failure, read_all, write, write_rows
 
 import numtok
+from numtok.corpus.read import sources
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.find import find_inputs
@@ -502,3 +505,17 @@ def test_a_parquet_file_is_closed_at_once(tmp_path):
         assert file.read().num_rows == 1
     with pytest.raises(ValueError, match="closed"):
         file.read()
+
+
+def test_no_room_for_a_temporary_copy(tmp_path, monkeypatch):
+    """The error names the folder of temporary files; the input has no fault."""
+    write_rows(tmp_path / "a.parquet", [{"text": "is 5"}])
+    packed = tmp_path / "a.parquet.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "a.parquet").read_bytes()))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sources, "open", full, raising=False)
+    with pytest.raises(InputError, match=f"{re.escape(tempfile.gettempdir())} has no room.*TMPDIR"):
+        numtok.encode_files(packed, tmp_path / "out.parquet", numbers="bits")

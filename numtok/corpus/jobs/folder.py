@@ -234,8 +234,9 @@ def _lock(folder: Folder, name: str, shared: bool = False, wait: bool = False) -
     descriptor = _take(folder, path, shared, wait)
     try:
         if not shared:
-            os.truncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            with contextlib.suppress(OSError):  # a full disk; what has to be written will tell
+                os.truncate(descriptor, 0)
+                os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield
     finally:
         with contextlib.suppress(OSError):  # shared with others, who remove it in the end
