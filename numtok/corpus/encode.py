@@ -29,7 +29,6 @@ from numtok.corpus.text_chunks import Reader, TextChunk, join_small, located
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.files import write_file
-from numtok.representations import streams
 from numtok.tokenizer import schema
 from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.number_selection import EncodeReport
@@ -252,13 +251,12 @@ def _first_chunks(chunks: Iterable[TextChunk]) -> tuple[list[TextBatch], Iterabl
 
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
-    """Raise InputError for a kept column that is called like one of numtok's, be it written this
-    time or not: readers take it for that.
+    """Raise InputError for a kept column that looks like one of numtok's, be it written this time
+    or not.
     """
     numtok_names = {
         *schema.columns_of(tokenizer.representations, True, "number", False),
         *schema.columns_of(tokenizer.representations, True, "token", True),
-        *streams(),
     }
     reserved = [name for name in keep_columns if name in numtok_names]
     if reserved:
@@ -268,5 +266,5 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
             else "rename it in the input"
         )
         raise InputError(
-            f"column {reserved[0]!r} cannot be kept, as numtok has one of that name itself; {hint}"
+            f"column {reserved[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}"
         )

@@ -40,6 +40,7 @@ from numtok.representations.columns import (
 )
 from numtok.tokenizer.layout import conform_schema
 from numtok.tokenizer.packing import NumberTokens
+from numtok.tokenizer.schema import declared_columns
 from numtok_torch.data.packing import Ints, Mask, within
 
 Array = npt.NDArray[Any]
@@ -81,10 +82,11 @@ def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
     (32,) for bits that are not compact.
     """
     schema = conform_schema(schema)  # Parquet has tensors as plain lists
+    own = declared_columns(schema)
     kinds = {
         name: schema.field(name).type.value_type
         for name in number_streams()
-        if name in schema.names
+        if name in schema.names and name in own
     }
     return {
         name: tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else ()

@@ -29,6 +29,7 @@ from numtok.tokenizer.layout import (
 from numtok.tokenizer.schema import (
     METADATA_KEY,
     check_rows,
+    declared_columns,
     read_metadata,
     valid_rows,
 )
@@ -205,7 +206,8 @@ def find_files(source: Any) -> list[str]:
 def selected_schema(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
     """Return the part of a schema that is read: ``columns``, or all tensors."""
     metadata = read_metadata(schema, where)
-    wanted = [name for name in schema.names if name in stored_columns()]
+    own = stored_columns() & declared_columns(schema, where).keys()  # others are the user's
+    wanted = [name for name in schema.names if name in own]
     if columns is not None:
         always = ["input_ids", "number_index" if metadata["layout"] == "number" else "number_mask"]
         always += [SEQ_LENGTHS.name] if metadata["pack"] else []

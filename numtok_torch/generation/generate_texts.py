@@ -288,9 +288,8 @@ def special_tokens(
     }
     if model.decodes:
         start = asked("decoder_start_token_id")
-        tokens["decoder_start_token_id"] = (
-            start_token(model.transformer) if start is None else start
-        )
+        start = start_token(model.transformer) if start is None else start
+        tokens["decoder_start_token_id"] = start
     if model.head is None and isinstance(tokenizer.representations[0], SingleToken):
         suppressed = asked("suppress_tokens") or []
         tokens["suppress_tokens"] = [*suppressed, *number_ids(tokenizer)]

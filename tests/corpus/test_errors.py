@@ -81,7 +81,6 @@ def folder(tmp_path_factory):
 STRICT = Tokenizer.from_pretrained(numbers=[XVal(overflow="error")])
 DIGIT_OR_B = Grammar.from_pattern(r"\d|b")
 ALWAYS_NAMES = ("text", "input_ids", "number_text", "number_scaled", "number_mask", "seq_lengths")
-ALWAYS_NAMES += ("number_bits", "place_value")  # of other representations, which readers know too
 NO_TEMPLATE = "template …{name} costs"
 ENCODED = {
     InputError: [

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from torch_rows import tokenizer
 
+import numtok
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
@@ -124,6 +125,21 @@ def test_a_folder_inside_may_be_called_like_a_file(folder, tmp_path):
     """As Spark calls those that it writes."""
     shutil.copytree(folder, tmp_path / "data.parquet")
     assert len(NumberDataset(tmp_path)) == 150
+
+
+def test_a_kept_column_is_no_stream_whatever_its_name(tmp_path):
+    lines = [
+        json.dumps({"text": f"{k} and 5", "number_bin": k, "number_bits": [1.5, 2]}) for k in (1, 2)
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    options = {"numbers": "xval", "scale": 1.0, "keep_columns": ["number_bin", "number_bits"]}
+    numtok.encode_files(tmp_path / "in.jsonl", tmp_path / "a.parquet", **options)
+    data = NumberDataset(tmp_path / "a.parquet")
+    assert list(data[0]) == ["input_ids", "number_index", "number_value", "number_scaled"]
+    collate = NumberCollator.from_schema(
+        pq.read_schema(tmp_path / "a.parquet"), 0, objective="causal"
+    )
+    assert not {"number_bin", "number_bits"} & collate([data[0], data[1]]).keys()
 
 
 def test_null_rows(tmp_path):
