@@ -165,9 +165,11 @@ def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     >>> without_views(pa.record_batch({"words": words})).schema.types
     [DataType(large_string)]
     """
-    fields = [_without_views(field) for field in batch.schema]
-    columns = [column.cast(field.type) for column, field in zip(batch, fields, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
+    schema = pa.schema([_without_views(field) for field in batch.schema], batch.schema.metadata)
+    if schema == batch.schema:
+        return batch
+    columns = [column.cast(kind) for column, kind in zip(batch, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _without_views(field: pa.Field) -> pa.Field:
