@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.corpus import Corpus, load
 from numtok import Tokenizer
-from numtok.corpus.write.sinks import ENCODINGS, FITTING
+from numtok.corpus.write import ENCODINGS, FITTING
 from numtok.tokenizer.layout import tensors_as_lists, to_token_layout
 from numtok.tokenizer.schema import declared_columns
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Row, Section, Timing, check
 from numtok.corpus import tokenizer_of
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 
 BYTES, QUICK_BYTES, MUCH = 1_000_000_000, 20_000, 2_000_000_000
 CORES = 2

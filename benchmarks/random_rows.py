@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import numtok
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Section, alternate, check
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.representations import FloatBits, FoNE, Representation, XVal
 
 ROWS = 500

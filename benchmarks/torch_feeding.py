@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 import numtok
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Section, alternate, check
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 
 TOKENS, QUICK_TOKENS = 1_000_000, 2_000
 CORES = 2

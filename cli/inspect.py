@@ -171,8 +171,8 @@ def _of_file(
     of a corpus.
     """
     from numtok.corpus import row_viewer
+    from numtok.corpus.read.documents import find_inputs
     from numtok.corpus.read.encoded import is_encoded
-    from numtok.corpus.read.find import find_inputs
 
     source, *_ = find_inputs([path], input_format)
     if is_encoded(source.path):

@@ -104,9 +104,9 @@ def _texts(
 ) -> Iterator[Any]:
     """Yield the texts of all inputs, with progress while they are read."""
     from numtok.corpus.encode_options import EncodeOptions
-    from numtok.corpus.read.find import find_inputs
+    from numtok.corpus.pipeline import Reader
+    from numtok.corpus.read.documents import find_inputs
     from numtok.corpus.summary import Run
-    from numtok.corpus.text_chunks import Reader
 
     run = Run(find_inputs(inputs, input_format), "-", progress)
     reader = Reader(run.sources, EncodeOptions(text_column=text_column, delimiter=delimiter))

@@ -2,10 +2,10 @@
 
 - ``encode_files`` is what ``numtok encode`` does; ``encode_options`` has its options, and reads them
   from a file.
-- ``encode`` and ``decode`` are the two ways. ``text_chunks`` and ``unpack`` read what goes through
-  them, ``ordered_pipeline`` runs them, ``pack`` says which rows a file gets.
+- ``encode`` and ``decode`` are the two ways. ``pipeline`` reads what goes through them, or ``unpack``,
+  and runs them; ``pack`` says which rows a file gets.
 - ``fit`` finds xVal's scale, ``split`` which documents a split has, ``summary`` tells.
-- ``read`` has one file for each input format, ``write`` for each kind of output.
+- ``read`` has one file for each input format, ``write`` all output formats.
 - ``jobs`` writes folders of shards; ``jobs.folder`` says what lies in one, for those who read it.
 
 May import every other room of numtok but :mod:`numtok.hf`.

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from numtok.corpus.encode_options import check_whole
 from numtok.corpus.jobs.folder import saved_beside
-from numtok.corpus.ordered_pipeline import run_ordered
+from numtok.corpus.pipeline import run_ordered
+from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.encoded import schema_of
-from numtok.corpus.read.find import find_inputs
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, refuse_input_as_output
 from numtok.corpus.unpack import EncodedChunk, encoded_chunks
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict

@@ -18,15 +18,13 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import FIT_BYTES, Fit, ScaleFit, sample_files
-from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
+from numtok.corpus.pipeline import Reader, TextChunk, join_small, located, run_ordered
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_formats
-from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.documents import check_formats, find_inputs
 from numtok.corpus.read.sources import identify
 from numtok.corpus.summary import Run, Summary, quarantine, refuse_input_as_output
-from numtok.corpus.text_chunks import Reader, TextChunk, join_small, located
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import InputError
 from numtok.files import write_file
 from numtok.tokenizer import schema

@@ -18,11 +18,10 @@ from numtok.corpus.encode import encode_corpus
 from numtok.corpus.encode_options import EncodeOptions, check_delimiter
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import SHARD_SIZE
-from numtok.corpus.read.documents import columns_with_numbers
-from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.documents import columns_with_numbers, find_inputs
 from numtok.corpus.split import HashRange, parse_split
 from numtok.corpus.summary import Summary
-from numtok.corpus.write.sinks import OUTPUT_FORMATS
+from numtok.corpus.write import OUTPUT_FORMATS
 from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option

@@ -22,8 +22,8 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.encode_options import check_choice
+from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.encoded import schema_of
-from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
 from numtok.corpus.unpack import EncodedChunk, encoded_rows

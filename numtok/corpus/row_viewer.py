@@ -18,10 +18,9 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.encode_options import EncodeOptions
-from numtok.corpus.read.documents import check_formats
+from numtok.corpus.pipeline import Reader
+from numtok.corpus.read.documents import check_formats, find_inputs, suffixes
 from numtok.corpus.read.encoded import open_encoded
-from numtok.corpus.read.find import find_inputs, suffixes
-from numtok.corpus.text_chunks import Reader
 from numtok.errors import InputError
 from numtok.representations import from_dict
 from numtok.tokenizer import schema

@@ -19,15 +19,13 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions, check_delimiter
-from numtok.corpus.ordered_pipeline import run_ordered
+from numtok.corpus.pipeline import Reader, join_small, located, run_ordered
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_formats, columns_with_numbers
+from numtok.corpus.read.documents import check_formats, columns_with_numbers, find_inputs
 from numtok.corpus.read.encoded import is_encoded
-from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
-from numtok.corpus.text_chunks import Reader, join_small, located
 from numtok.corpus.unpack import encoded_chunks
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar, check_grammar

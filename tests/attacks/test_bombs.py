@@ -22,7 +22,7 @@ import numtok
 from numtok.corpus.row_viewer import stored_row
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
-from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.documents import find_inputs
 
 def read(path, unit="line", keep=""):
     [source] = find_inputs([path])

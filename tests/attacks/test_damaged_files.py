@@ -14,7 +14,7 @@ import trained
 from input_files import decoded, read_encoded
 
 import numtok
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, PlaceValue, Subword, XVal
 from numtok_torch import NumberDataset

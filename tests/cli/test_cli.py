@@ -23,7 +23,7 @@ from numtok_cli.main import cli
 from places import SAMPLE
 
 import numtok
-from numtok.corpus.write.sinks import json_lines
+from numtok.corpus.write import json_lines
 from numtok.tokenizer.layout import tensors_as_lists
 from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import numtok
-from numtok.corpus.jobs.cut import cut, cut_again
+from numtok.corpus.jobs.request import cut, cut_again
 from numtok.corpus.read.sources import ByteStream, Source
 
 LINES = st.lists(st.text("ab é\r", max_size=30).map(str.encode), max_size=30).map(b"\n".join)

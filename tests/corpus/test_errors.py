@@ -16,8 +16,8 @@ from input_files import write_texts
 
 import numtok
 from numtok import FoNE, Grammar, Tokenizer, XVal
-from numtok.corpus.read.find import find_inputs
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.read.documents import find_inputs
+from numtok.corpus.write import open_writer
 from numtok.errors import (
     GrammarError,
     InputError,

@@ -10,7 +10,7 @@ import pytest
 from input_files import decoded, read_encoded, write_texts
 
 import numtok
-from numtok.corpus.ordered_pipeline import run_ordered
+from numtok.corpus.pipeline import run_ordered
 from numtok.errors import InputError, OutputError
 
 TOKENIZER = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])

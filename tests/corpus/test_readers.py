@@ -28,8 +28,7 @@ from input_files import COMPRESS, batches_of, failure, read_all, write, write_ro
 import numtok
 from numtok.corpus.read import sources
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import read_batches
-from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.parquet import open_parquet
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from input_files import read_encoded
 
 import numtok
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE, XVal
 

@@ -47,7 +47,7 @@ def tree():
 
 def is_there(path):
     """From the root, or, if it does not begin there, at the end of a path: ``choose.py``,
-    ``corpus/ordered_pipeline``.
+    ``corpus/pipeline``.
     """
     path = path.rstrip("/")
     return path in tree() or (

@@ -15,7 +15,7 @@ import pytest
 from places import ROOT, SAMPLE
 
 import numtok
-from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.documents import find_inputs
 from numtok.storage import is_url
 
 WORK = f"""

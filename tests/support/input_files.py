@@ -17,9 +17,8 @@ import pytest
 
 import numtok
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
-from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.template import Template
 from numtok.errors import InputError
 

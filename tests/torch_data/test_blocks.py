@@ -16,7 +16,7 @@ from input_files import read_encoded, write_texts
 from torch_rows import tokenizer
 
 import numtok
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import SchemaError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 from numtok.tokenizer.layout import to_token_layout

@@ -17,7 +17,7 @@ import pytest
 from torch_rows import tokenizer
 
 import numtok
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import InputError
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
 from numtok.tokenizer.layout import to_token_layout

@@ -22,7 +22,7 @@ from numtok.corpus.encode import refuse_own_names, rows_for
 from numtok.corpus.encode_files import NUMBERS
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.summary import SHARD_BATCH_BYTES
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import check_grammar
 from numtok.representations import Representation

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
-from numtok.corpus.jobs.encode_shard import Task
+from numtok.corpus.jobs.encode_shard import Receipt, Task, read_receipt, read_receipts
 from numtok.corpus.jobs.executors import run_here, run_ray
-from numtok.corpus.jobs.finish import complete, listed, summarize
+from numtok.corpus.jobs.finish import complete, listed, remove_card, summarize
 from numtok.corpus.jobs.folder import MANIFEST, Folder, plan_lock, run_lock
 from numtok.corpus.jobs.plan import Plan, Shard, load_or_make
-from numtok.corpus.jobs.receipt import Receipt, read_receipt, read_receipts
 from numtok.corpus.jobs.request import Request, make_request, refuse_inputs_within
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError
@@ -49,6 +48,8 @@ def encode_folder(
     folder.make()
     with run_lock(folder, options.shard):
         with plan_lock(folder):
+            if options.overwrite:
+                remove_card(folder)
             plan, tokenizer = load_or_make(folder, request, options.overwrite)
             receipts = read_receipts(folder, plan)
             if len(receipts) < len(plan.shards):

@@ -23,8 +23,6 @@ from numtok import storage
 from numtok.arrays.cached import cached_property
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
-from numtok.corpus.jobs.card import remove_card
-from numtok.corpus.jobs.cut import Part, cut, cut_again
 from numtok.corpus.jobs.folder import (
     DATA,
     FORMAT,
@@ -38,10 +36,10 @@ from numtok.corpus.jobs.folder import (
     Folder,
     digest,
 )
-from numtok.corpus.jobs.request import FILE_SUFFIXES, Request
+from numtok.corpus.jobs.request import FILE_SUFFIXES, Part, Request, cut, cut_again
+from numtok.corpus.pipeline import Reader
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.split import HashRange
-from numtok.corpus.text_chunks import Reader
 from numtok.errors import JobError, MissingInputError, NumtokError, OutputError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict
@@ -306,7 +304,6 @@ def _clear(folder: Folder) -> None:
     """Remove what a job left; the plan late, so that it can be resumed up to there."""
     receipts = [f"{OWN}/{name}" for name in folder.names(OWN) if re.fullmatch(r"\d+\.json", name)]
     shards = [name for name in folder.names() if SHARD.fullmatch(name)]
-    remove_card(folder)
     for name in (MANIFEST, QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
         folder.remove(name)
 

@@ -1,5 +1,5 @@
 """Encoded files as record batches in the types of ``FORMAT.md``: the inverse of
-``write/encoded.py``. All of them in order, of bounded size and their rows checked; or any chunk,
+``write.py``. All of them in order, of bounded size and their rows checked; or any chunk,
 which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it, whole without
 Arrow's threads, as data loaders have processes of their own.
 """
