@@ -90,7 +90,7 @@ def lowest_bit(bits):  # type: ignore[no-untyped-def]
 @inlined_kernel
 def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
     """Return the position of the first marked byte in [at, stop), or some position from ``stop``
-    on.
+    on; all are uint64.
     """
     if at >= stop:
         return at

@@ -110,8 +110,8 @@ def _source(module: str) -> tuple[str, list[str]]:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the content that :func:`write` stored, or None. None also for a damaged file, and for
-    one that other users can write to, or whose folder they can write to.
+    """Return the content that :func:`write` stored; None if it is missing or damaged, or if the
+    file, its folder or any above it is another user's or writable by others (:func:`trusted`).
     """
     folder = trusted(path.parent)
     if folder is None:

@@ -37,13 +37,15 @@ class Kernel:
         self.function, self.options = function, options
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.compiled(*arguments)
+        return self.dispatcher(*arguments)
 
     @functools.cached_property
-    def compiled(self) -> Any:
-        """Numba's dispatcher; with NUMBA_DISABLE_JIT the function itself.
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher, which compiles at its first call and is cached on disk if Python calls
+        it; with NUMBA_DISABLE_JIT the function itself.
 
-        Numba takes the kernels that are called from its module, so they are put there.
+        Numba looks for the kernels that the function calls among the globals of its module, so
+        there they are replaced by their dispatchers.
         """
         import numba
 
@@ -51,14 +53,14 @@ class Kernel:
             names = self.function.__globals__
             for name in self.function.__code__.co_names:
                 if isinstance(called := names.get(name), Kernel):
-                    names[name] = called.compiled
-            compiled: Any = numba.njit(nogil=True, **_accepted(self.options))(self.function)
-            if hasattr(compiled, "py_func"):
+                    names[name] = called.dispatcher
+            dispatcher: Any = numba.njit(nogil=True, **_accepted(self.options))(self.function)
+            if hasattr(dispatcher, "py_func"):
                 # Other packages' extensions, such as awkward's, take a second to import.
-                compiled._compilation_chain_init_hook = lambda: None
+                dispatcher._compilation_chain_init_hook = lambda: None
                 if not self.options.get("no_cpython_wrapper"):  # else it is cached in its callers
-                    _cache(compiled)
-        return compiled
+                    _cache(dispatcher)
+        return dispatcher
 
 
 def _accepted(options: dict[str, Any]) -> dict[str, Any]:

@@ -51,12 +51,13 @@ class Call(NamedTuple):
 
 
 def encode_generally(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call, with_spans: bool = False
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call, keep_spans: bool = False
 ) -> Any:
-    """Encode the call as the base class does, with numbers as tokens. Without ``with_spans``, the
-    encodings of a short text are made when something asks for them.
+    """Encode the call as the base class does, with numbers as tokens and, if it wants them, streams.
+    A short text by itself is encoded again when something asks for its ``encodings``, unless the
+    call wants spans or streams, or ``keep_spans`` is set.
     """
-    short = not (with_spans or call.with_streams or any(map(call.options.get, _WITH_SPANS)))
+    short = not (keep_spans or call.with_streams or any(map(call.options.get, _WITH_SPANS)))
     backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams, short)
     out: Any = PreTrainedTokenizerFast._encode_plus(
         with_backend(tokenizer, backend), text=call.text, text_pair=call.pair, **call.options
@@ -73,7 +74,7 @@ def encode_generally(
         out.data, out.n_sequences, lambda: [one.restored() for one in encodings]
     )
     if backend.streams is not None:
-        rows = [backend.streams.spread(len(one), *one.number_tokens) for one in encodings]
+        rows = [backend.streams.spread(len(one), *one.number_positions) for one in encodings]
         ids = out["input_ids"]
         single = isinstance(ids, list) and not (ids and isinstance(ids[0], list))
         add_to_encoding(lazy, rows, call.options.get("return_tensors"), single)
@@ -113,7 +114,7 @@ def encodings_later(
         as_now._tokenizer = backend
         bare = {**call.options, "return_tensors": None, "verbose": False}
         again = call._replace(with_streams=False, options=bare)
-        return list(encode_generally(as_now, state, again, with_spans=True).encodings)
+        return list(encode_generally(as_now, state, again, keep_spans=True).encodings)
 
     return make
 
@@ -432,9 +433,10 @@ class NumberEncoding:
         ]
 
     @property
-    def number_tokens(self) -> tuple[Ints, Ints, Ints]:
-        """(tokens, numbers, symbols): the tokens that stand for numbers, the call's number of each,
-        and which of the number's tokens it is.
+    def number_positions(self) -> tuple[Ints, Ints, Ints]:
+        """(positions, numbers, symbols): where tokens stand for numbers, the number of the call that
+        each stands for, and which of the number's tokens it is. Of numbers that stay text, only the
+        token in which one begins, of several the first.
         """
         starts, stops = self._replaced_spans
         ids = self.placeholders.ids

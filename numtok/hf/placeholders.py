@@ -30,8 +30,8 @@ MOST_REMEMBERED = 1 << 14  # numbers of short texts
 
 
 class Placeholders:
-    """The copy of a tokenizer that knows placeholders, which do not occur in the texts that were
-    there when it was made. InputError if these use nearly every private-use character.
+    """The copy of a tokenizer that knows placeholders, characters that do not occur in the texts to
+    ``avoid``. InputError if these use nearly every private-use character.
 
     Attributes:
         tokenizer: the ``tokenizers.Tokenizer``.
@@ -46,8 +46,11 @@ class Placeholders:
             it stays.
     """
 
-    def __init__(self, numtok: Tokenizer, texts: Sequence[str]) -> None:
-        used = used_in("".join(text for text in texts if not text.isascii()))
+    def __init__(self, numtok: Tokenizer, avoid: Sequence[str]) -> None:
+        """Copy the tokenizer, with a placeholder in the place of each token of numtok's own, and an
+        added one for each symbol that is a word of the vocabulary.
+        """
+        used = used_in("".join(text for text in avoid if not text.isascii()))
         own_tokens = numtok.own_tokens
         # the second forms, with a space
         spaced = {

@@ -132,7 +132,7 @@ def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[in
     :func:`rule_arrays`.
     """
     out = np.empty((len(text), 4), np.int64)
-    count = _scan_short.compiled(np.frombuffer(text, np.uint8), out, *rules, BOUNDS, ONE_ROW)
+    count = _scan_short.dispatcher(np.frombuffer(text, np.uint8), out, *rules, BOUNDS, ONE_ROW)
     spans: list[list[int]] = out[:count].tolist()
     return spans
 

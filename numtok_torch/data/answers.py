@@ -29,7 +29,8 @@ def answers_only(data: Any, tokenizer: Any, after: str) -> AnswersOnly:
         tokenizer: the ``numtok.Tokenizer`` or ``numtok.hf.NumberTokenizer`` that encoded the rows.
         after: the text that ends each question, such as ``"Answer:"``. The answer begins behind the
             last such text of a document that ends with a token. Only what stands behind its last
-            number and line feed counts: `` =`` of ``"1 + 1 ="``, whichever the numbers are.
+            number counts, of several lines the last that is not blank: `` =`` of ``"1 + 1 ="``,
+            whichever the numbers are.
 
     Rows of several documents (``block_size``, packed files) are read document by document. Of a
     document that is cut by the end of a row, a part without the text has no labels, as it may be a
@@ -57,13 +58,18 @@ class QuestionEnd:
 
     Args:
         tokenizer: the tokenizer of the ids.
-        after: the text.
+        after: the text. What is looked for is its last token, and before it the text that stands
+            behind its last number, on its last line that is not blank.
+
+    Raises:
+        SchemaError: if ``after`` is empty or ends with a number.
     """
 
     def __init__(self, tokenizer: Any, after: str) -> None:
         self.tokenizer = numtok_of(tokenizer)
         numbers = extract(after, self.tokenizer.grammar)
-        lines = (after[numbers[-1].stop :] if numbers else after).strip().splitlines()
+        text = after[numbers[-1].stop :] if numbers else after
+        lines = text.strip().splitlines()
         if not after or (numbers and not lines):
             raise SchemaError(
                 f"after={after!r} must end with text that is no number, such as 'Answer:'; give what"
@@ -71,11 +77,11 @@ class QuestionEnd:
             )
         behind = lines[-1] if lines else ""
         self.after, self.id = after, int(self.tokenizer.encode(after).input_ids[-1])
-        before = ("", " ", "\n")  # cuts that are common; to decode others takes longer
-        self._common = [self.tokenizer.encode(one + behind).input_ids for one in before]
-        self._text = self._squeezed(self.tokenizer.encode(behind).input_ids)
-        # a token has a byte or more; one may be a mark
-        self._most_tokens = len(behind.encode()) + 1
+        before = ("", " ", "\n")  # to decode other cuts takes longer
+        self._common_cuts = [self.tokenizer.encode(one + behind).input_ids for one in before]
+        self._squeezed_end = self._squeezed(self.tokenizer.encode(behind).input_ids)
+        # with the white space behind it; a token has a byte or more, and one may be a mark
+        self._most_tokens = len(text[text.rindex(behind) :].encode()) + 1
 
     def find(self, ids: npt.NDArray[np.int64]) -> int:
         """Return where the last such text of int64 (tokens,) ends; -1 if there is none.
@@ -84,8 +90,8 @@ class QuestionEnd:
         """
         for last in np.flatnonzero(ids == self.id)[::-1].tolist():
             until = ids[max(0, last + 1 - self._most_tokens) : last + 1]
-            common = (np.array_equal(until[-len(cut) :], cut) for cut in self._common)
-            if any(common) or self._squeezed(until).endswith(self._text):
+            common = (np.array_equal(until[-len(cut) :], cut) for cut in self._common_cuts)
+            if any(common) or self._squeezed(until).endswith(self._squeezed_end):
                 return int(last) + 1
         return -1
 

@@ -208,13 +208,18 @@ class NumberCollator:
         cls, tokenizer: Any, pad_token_id: int | str | None = None, **options: Any
     ) -> NumberCollator:
         """Make a collator for the rows of a ``numtok.Tokenizer`` or of a transformers tokenizer
-        with numbers: its number and special tokens.
+        with numbers, as :meth:`from_schema` does, with all its special tokens, and its mask token if
+        it names one.
 
         Args:
             tokenizer: either.
             pad_token_id: an id, or the token, such as ``"[PAD]"``; None for the padding token that
                 a transformers tokenizer names.
             options: as in the class; ``mask_token_id`` may be the token as well.
+
+        Raises:
+            SchemaError: if no padding token is named.
+            TokenizerError: for a token that is not there, or a tokenizer without numtok's inside.
         """
         schema = numtok_of(tokenizer).batch_schema()
         from_tokenizer: dict[str, Any] = {"special_token_ids": special_ids(tokenizer)}

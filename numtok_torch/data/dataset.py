@@ -165,7 +165,7 @@ class NumberDataset(Encoded, Dataset[Row]):
         )
         self._describe(schema, tokenizer)
         if block_size is not None:
-            self._check_blocks(block_size)
+            self._check_block_size(block_size)
         elif separator is not None:
             raise SchemaError(
                 f"separator={separator!r} goes between the documents of a block; give"
@@ -210,7 +210,8 @@ class NumberDataset(Encoded, Dataset[Row]):
         before = int(self._ends[at - 1]) if at else 0
         return self._number_row(self._chunk(at).row(number - before), self._separate)
 
-    def _check_blocks(self, block_size: int) -> None:
+    def _check_block_size(self, block_size: int) -> None:
+        """Refuse a size below 1, rows that are packed already, and columns that cannot be cut."""
         if block_size < 1:
             raise SchemaError(f"block_size={block_size} must be positive")
         if self.metadata["pack"]:

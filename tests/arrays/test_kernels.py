@@ -42,7 +42,7 @@ def squared(x):
         return x * x
 
     made = kernel(square)
-    return made(x), sum(made.compiled.stats.cache_hits.values())
+    return made(x), sum(made.dispatcher.stats.cache_hits.values())
 
 
 @pytest.fixture

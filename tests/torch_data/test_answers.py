@@ -49,6 +49,13 @@ def test_its_last_token_elsewhere_is_no_end_of_a_question(numbers):
         answers_only(nothing, made, "Answer:")[0]
 
 
+@pytest.mark.parametrize("after", ["=\n\n", "A:\n\n\n", "=  \n\n\n", "A:     \n\n"])
+def test_white_space_behind_the_question_belongs_to_it(after):
+    made = tokenizer(XVal())
+    data = NumberDataset(made.encode_batch([f"Q: what? {after}yes it is"]), tokenizer=made)
+    assert learnt(answers_only(data, made, after)[0], made) == ["yes it is"]
+
+
 def test_a_batch_has_them_and_what_a_data_set_says_is_kept():
     made = tokenizer(XVal())
     data = NumberDataset(made.encode_batch(ROWS), tokenizer=made)
