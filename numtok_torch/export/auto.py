@@ -424,7 +424,8 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
         options["tokenizer_encode_kwargs"] = asked | chosen
         inputs = super().preprocess(prompt_text, **options)  # type: ignore[no-untyped-call,unused-ignore]
         width = inputs["input_ids"].shape[-1]  # handle_long_generation="hole" keeps the last ids
-        return inputs | {name: one[:, -width:] for name, one in pop_streams(inputs).items()}
+        columns = {name: one for name, one in pop_streams(inputs).items() if one is not None}
+        return inputs | {name: one[:, -width:] for name, one in columns.items()}
 
     def _forward(self, model_inputs: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]
         options |= {"tokenizer": self.tokenizer, "return_dict_in_generate": True}
