@@ -99,9 +99,8 @@ def given_ids(ids: TokenIds) -> Ids:
         raise InputError(
             f"expected the token ids of one text, a list of integers, got {str(ids)[:60]}"
         )
-    array = array.astype(
-        np.int64
-    )  # NumPy 2.5 puts no -1 into unsigned ones; the largest become < 0
+    # NumPy 2.5 puts no -1 into unsigned ones; the largest of uint64 become negative
+    array = array.astype(np.int64)
     return np.where((array < 0) | (array > np.iinfo(np.int32).max), -1, array).astype(np.int32)
 
 
