@@ -130,7 +130,7 @@ def _check_numbers_are_text(tokenizer: Any) -> None:
         if not first.stays_text:
             raise FormatError(
                 f"{first.name} writes numbers in tokens of its own, and only those in the tokens of"
-                " the text can be held to figures; take numbers='subword' or 'digits:1,bare'"
+                " the text can be held to figures; take Subword() or Digits(1, brackets=False)"
             )
 
 

@@ -81,6 +81,8 @@ class Representation(ABC):
             fingerprint of data written before they existed stays the same.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
+        exact_at_edges: whether single values alone are exact, the edges of bins, which say nothing
+            of others with as many digits.
 
     Example:
         >>> import numtok
@@ -101,6 +103,7 @@ class Representation(ABC):
     later: ClassVar[tuple[str, ...]] = ()
     stays_text: ClassVar[bool] = False
     has_scale: ClassVar[bool] = False
+    exact_at_edges: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Hold all options to their types, their choices and their limits."""

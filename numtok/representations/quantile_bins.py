@@ -67,6 +67,7 @@ class QuantileBins(SingleToken):
         Column("number_quantile", pa.float32(), np.float32, encoding="split"),
     )
     positional = ("n",)
+    exact_at_edges = True
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n": (1, MAX_BINS)}
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"soft": {"soft": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"soft": True},)

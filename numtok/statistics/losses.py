@@ -137,9 +137,7 @@ def _loss(
     near = 0.0
     if isinstance(representation, SingleToken):
         near = scaled[1][representation.near_zero(scaled[0])].sum()
-    # an edge of bins, which is one of the examples, is exact, and others of its shape are not
-    bins = isinstance(representation, QuantileBins)
-    alone = statistics.examples.values.times if bins else weights
+    alone = statistics.examples.values.times if representation.exact_at_edges else weights
     kept = max(total - left - beyond, 0.0)
     good = kept * alone[held][exact].sum() / max(weights[held].sum(), 1e-300)
     exactly, rounded, over, text = _whole([good, kept - good, beyond, left], total)

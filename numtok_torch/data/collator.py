@@ -151,6 +151,11 @@ class NumberCollator:
                 " the rows have (classes, or numbers alone); for an encoder with a decoder (T5) use"
                 " Seq2SeqNumberCollator"
             )
+        if not hasattr(self.pad_token_id, "__index__"):
+            raise SchemaError(
+                f"pad_token_id={str(self.pad_token_id)[:40]!r} must be an id; make the collator of a"
+                " data set by NumberCollator.from_schema(data.schema, pad_token_id=..., ...)"
+            )
         _one_of("objective", self.objective, OBJECTIVES)
         _one_of("padding", self.padding, PADDINGS)
         _one_of("padding_side", self.padding_side, SIDES)

@@ -155,6 +155,7 @@ ERRORS = {
         (lambda: answers_only(NumberDataset(encoded("5")), tokenizer(), "A?")[0], "row 0 "),
         (lambda: answers_only(NumberDataset(encoded("5")), tokenizer(), ""), "after=''"),
         (lambda: answers_only(NumberDataset(encoded("5")), tokenizer(), "step 5"), "no number"),
+        (lambda: NumberCollator(encoded("5"), objective="causal"), "pad_token_id…from_schema"),
         (lambda: NumberCollator.from_tokenizer(tokenizer(), objective=None), "no padding token"),
         (lambda: Seq2SeqNumberCollator.from_schema(encoded("5").schema, 0, **PACKED), "packed"),
         (lambda: Seq2SeqNumberCollator.from_schema(encoded("5").schema, 0, objective="causal"), "objective=None"),
