@@ -235,7 +235,7 @@ def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path):
 
 @pytest.mark.parametrize(("name", "value"), [("frozen", True), ("executable", "")])
 def test_a_frozen_program_starts_itself_no_second_time(name, value, tmp_path, monkeypatch):
-    """It has no interpreter that could run a worker."""
+    """Workers need an interpreter, which it has not."""
     monkeypatch.setattr(sys, name, value, raising=False)
     monkeypatch.setattr(executors, "run_processes", None)
     (tmp_path / "a.txt").write_text("is 1\n" * 50)

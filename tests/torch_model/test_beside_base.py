@@ -206,8 +206,8 @@ def test_what_is_pushed_is_small_too(base, tmp_path, monkeypatch):
 
 
 class Quantised(torch.nn.Linear):
-    """Of 8 bits, with an entry in the state dict that loading does not take back, as of
-    bitsandbytes.
+    """Holds 8 bits, and as layers of bitsandbytes has an entry in the state dict that loading does
+    not take back.
     """
 
     @classmethod
