@@ -63,6 +63,7 @@ def test_quotes_within_a_field_are_text(tmp_path):
         (b"text,b\n1,2\n1\n", 3, "Expected 2 columns, got 1"),
         (b"text,b\n1,2\n1", 3, "Expected 2 columns, got 1"),
         (b'text,b\n"a\n\nb",2\n\n1\n', 6, "Expected 2 columns, got 1"),
+        (b'text,b\n\r\n"",1\r\xe9,2,3\n', 4, "Expected 2 columns, got 3"),
         (b"text,b\nq,2\n\xff,3\n", 3, "iconv"),
         (b'text,b\n"a\nb",2\n\xff,3\n', 4, "iconv"),
         (b"text,b\nq,2\n\xe9,2,3\n", 3, "Expected 2 columns, got 3"),

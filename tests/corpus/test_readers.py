@@ -362,8 +362,6 @@ def test_streams_that_were_joined_lose_no_row(tmp_path):
 
 
 def test_files_of_other_kinds_are_told(tmp_path):
-    old = write(tmp_path, "a.feather", b"FEA1" + bytes(100) + b"FEA1")
-    assert "Feather of version 1" in str(failure(old))
     for name in ("a.zip", "a.tar.gz", "a.jsonl.lz4"):
         with pytest.raises(InputError, match="unpack it if it is an archive"):
             find_inputs(write(tmp_path, name, b"a"))

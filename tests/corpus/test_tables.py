@@ -36,7 +36,7 @@ def test_columns_are_joined_in_every_format(name, tmp_path):
         f"{row['id']}\n{{{row['id']}}}\t{row['date']}" for row in ROWS
     ]
     said = str(failure(path, template="{name} of {Price}"))
-    assert "column 'Price' of the template is not there" in said
+    assert "no column 'Price'" in said and "correct the template" in said
     assert "'id', 'name', 'price', 'date'" in said and str(path) in said
 
 
@@ -122,6 +122,12 @@ def test_columns_without_texts_are_refused_by_name(name, tmp_path):
                 error = failure(tmp_path / name, template=template, on_error=on_error)
                 assert f"column {column!r} of the template" in str(error)
         assert read_all(tmp_path / name, template="{price}") == ["5"]
+
+
+def test_a_column_that_begins_late_is_found(tmp_path):
+    rows = [*[{"a": "x" * 1000}] * 1500, {"a": "1", "b": "2"}]
+    path = write_rows(tmp_path / "a.jsonl", rows)
+    assert read_all(path, template="{a} {b}")[-1] == "1 2"
 
 
 def test_a_table_without_columns_is_told(tmp_path):

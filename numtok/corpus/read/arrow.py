@@ -43,14 +43,7 @@ class ArrowFile:
         self.name = name or path
         self._source = storage.for_arrow(path)
         self.size: int = self._source.size()
-        magic = self._source.read(6)
-        self._is_stream = magic != b"ARROW1"
-        if magic.startswith(b"FEA1"):
-            raise InputError(
-                "is Feather of version 1, which Arrow reads no longer; load it with a former version"
-                " and write it anew",
-                self.name,
-            )
+        self._is_stream = self._source.read(6) != b"ARROW1"
         self.schema: pa.Schema = self._open(pa.ipc.IpcReadOptions()).schema
 
     def _open(self, options: pa.ipc.IpcReadOptions) -> Any:

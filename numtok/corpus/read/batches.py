@@ -131,21 +131,21 @@ class ReadOptions:
         ``MissingInputError`` lists the columns where one is not there, or none can be the text.
         """
         if self.template is not None:
-            first = self.template.needed(names, source)
-        elif self.text_column is not None:
-            first = [self.text_column]
+            first = list(self.template.columns or names)
+            way_out = "correct the template"
+            if not first:
+                raise MissingInputError(
+                    "has no columns, so that no text can be made of them", source.name
+                )
         else:
-            first = []
+            first = [] if self.text_column is None else [self.text_column]
+            way_out = "choose one with text_column=NAME (--text-column NAME)"
         listing = ", ".join(map(repr, names)) or "none"
         for name in (*first, *self.keep_columns):
             if name not in names:
-                way_out = (
-                    "choose one with text_column=NAME (--text-column NAME)"
-                    if name == self.text_column
-                    else "correct the list of columns to keep"
-                )
+                do = way_out if name in first else "correct the list of columns to keep"
                 raise MissingInputError(
-                    f"no column {name!r}; the columns are {listing}: {way_out}", source.name
+                    f"no column {name!r}; the columns are {listing}: {do}", source.name
                 )
             if names.count(name) > 1:
                 raise MissingInputError(
@@ -193,15 +193,12 @@ def _value_type(dtype: pa.DataType) -> pa.DataType:
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
-def is_text(dtype: pa.DataType) -> bool:
-    """Whether a column of this type can be the text column without being asked for."""
+def _is_text(dtype: pa.DataType) -> bool:
     return _value_type(dtype) in (pa.string(), pa.large_string(), pa.string_view())
 
 
-def is_bytes(dtype: pa.DataType) -> bool:
-    """Whether its values are as long as they like: text, or bytes that may be text."""
-    binary = (pa.binary(), pa.large_binary(), pa.binary_view())
-    return is_text(dtype) or _value_type(dtype) in binary
+def _is_bytes(dtype: pa.DataType) -> bool:
+    return _value_type(dtype) in (pa.binary(), pa.large_binary(), pa.binary_view())
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
@@ -211,7 +208,7 @@ def text_columns(schema: pa.Schema) -> list[str]:
     return [
         field.name
         for field in schema
-        if is_text(field.type) or (field.name in TEXT_COLUMNS and pa.types.is_null(field.type))
+        if _is_text(field.type) or (field.name in TEXT_COLUMNS and pa.types.is_null(field.type))
     ]
 
 
@@ -219,7 +216,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
     """Return the column as large_string, checked; ``InputError`` if it is of another kind or
     broken.
     """
-    if not (is_bytes(column.type) or pa.types.is_null(column.type)):
+    if not any(kind(column.type) for kind in (_is_text, _is_bytes, pa.types.is_null)):
         raise InputError(
             f"text column {name!r} is of type {column.type}, not string; choose another with"
             " text_column=NAME (--text-column NAME)",
@@ -278,16 +275,6 @@ def _is_number(dtype: pa.DataType) -> bool:
     return any(kind(dtype) for kind in kinds)
 
 
-def _is_binary(dtype: pa.DataType) -> bool:
-    return is_bytes(dtype) != is_text(dtype) or bool(pa.types.is_fixed_size_binary(dtype))
-
-
-_KINDS = (
-    *(_is_number, is_text, _is_binary, pa.types.is_boolean),
-    *(pa.types.is_timestamp, pa.types.is_date, pa.types.is_time, pa.types.is_duration),
-)
-
-
 def _is_alike(left: pa.DataType, right: pa.DataType) -> bool:
     """Whether the values of two types mean the same: Arrow casts 5 to a time in 1970, a local time
     to one in a zone, and true to 1. Fields that only one of two structs has do not count.
@@ -295,12 +282,13 @@ def _is_alike(left: pa.DataType, right: pa.DataType) -> bool:
     if pa.types.is_struct(left) and pa.types.is_struct(right):
         names = {part.name for part in left} & {part.name for part in right}
         return all(_is_alike(left.field(name).type, right.field(name).type) for name in names)
-    if pa.types.is_nested(left) and pa.types.is_nested(right):
-        count = min(left.num_fields, right.num_fields)
-        return all(_is_alike(left.field(at).type, right.field(at).type) for at in range(count))
+    if is_list(left) and is_list(right):
+        return _is_alike(left.value_type, right.value_type)
     if pa.types.is_timestamp(left) and pa.types.is_timestamp(right):
         return (left.tz is None) == (right.tz is None)
-    return any(kind(left) and kind(right) for kind in _KINDS)
+    return left.equals(right) or any(
+        kind(left) and kind(right) for kind in (_is_number, _is_text, _is_bytes)
+    )
 
 
 def _same(left: pa.Array, right: pa.Array) -> bool:
@@ -375,8 +363,8 @@ class DamagedValueError(InputError):
 
 def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the rows with dictionaries decoded, also those in lists (an IPC file cannot change one
-    midway), in slices of bounded size: few bytes can mean many. InputError for a row of more than
-    512 MiB.
+    midway), so few at a time that long values do not fill the memory. InputError for a list that is
+    longer than a row of tokens may be.
     """
     batch = memory.without_views(batch)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -386,15 +374,15 @@ def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator
     if not coded:
         yield batch
         return
-    sizes = np.sum([_decoded_bytes(column) for column in coded], 0)
-    if sizes.max(initial=0) > LONGEST_ROW:
-        raise too_long("a row", LONGEST_ROW, source)
     fields = [
         field.with_type(kind or field.type) for field, kind in zip(batch.schema, types, strict=True)
     ]
     schema = pa.schema(fields, batch.schema.metadata)
-    for start, stop in split_by_size(sizes, batch_bytes):
-        part = zip(batch.slice(start, stop - start).columns, types, strict=True)
+    words = [(one.values if is_list(one.type) else one).dictionary for one in coded]
+    longest = max(int(_value_lengths(each).max(initial=1)) for each in words)
+    step = max(1, batch_bytes // longest)
+    for start in range(0, batch.num_rows, step):
+        part = zip(batch.slice(start, step).columns, types, strict=True)
         columns = [_plain(column, kind) if kind else column for column, kind in part]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -425,16 +413,6 @@ def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
     return pa.large_list(inner) if pa.types.is_large_list(kind) else pa.list_(inner)
 
 
-def _decoded_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return int64[rows]: the bytes of the values that each row refers to."""
-    values = column.values if is_list(column.type) else column
-    lengths = np.append(_value_lengths(values.dictionary), 0)  # at least one, where all are null
-    each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
-    if values is not column:
-        each = np.diff(np.append(0, np.cumsum(each))[column.offsets.to_numpy()])
-    return np.asarray(each, np.int64)
-
-
 def is_list(kind: pa.DataType) -> bool:
     """Whether it is a list, of either width."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
@@ -442,7 +420,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     """Return int64[n]: the bytes of each value; 0 for values that are short anyway."""
-    if not is_bytes(values.type):
+    if not (_is_text(values.type) or _is_bytes(values.type)):
         return np.zeros(len(values), np.int64)
     import pyarrow.compute as pc
 

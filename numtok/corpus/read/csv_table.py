@@ -1,7 +1,8 @@
 """CSV and TSV files with a header line.
 
 In: a ``Source``. Out: ``TextBatch`` es of the text column and the kept ones. The file is cut into
-blocks of whole records, and each is parsed by Arrow.
+blocks of whole records, and each is parsed by Arrow; where Arrow refuses one, by Python's ``csv``,
+which tells the rows apart that cannot be read.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import io
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -24,10 +25,9 @@ from numtok.corpus.read.batches import (
     SkippedRow,
     TextBatch,
     checked_batches,
-    is_bytes,
     skipped_batch,
 )
-from numtok.corpus.read.lines import BOM, HEAD, one_text, refuse_utf16
+from numtok.corpus.read.lines import BOM, HEAD, Block, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 from numtok.options import shown_option
@@ -35,24 +35,15 @@ from numtok.options import shown_option
 _LARGEST_HEADER = 1 << 20
 # Bytes; less than other formats take, as Arrow's parser holds a row of this size several times.
 _LONGEST_ROW = 96 << 20
+csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_ROW))  # it refuses more than 128 KiB
 _BLANK = re.compile(rb"[\r\n]*")
 _DELIMITERS = (";", "|", "\t", ",")  # that are tried where the rows do not fit the usual one
 _DECIMAL_COMMA = re.compile(r"\d+,(?!\d{3}(?!\d))\d+")  # in 1,234 it may group digits
 _ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
-_LeaveOut = Callable[[pyarrow.csv.InvalidRow], str]
 _OPEN_QUOTE = (
     "a quote that opens here never closes; close it, or write a quote that is part of the text as"
     ' "" inside quotes'
 )
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Whole records; the line of the file with which they begin, and stored bytes read so far."""
-
-    data: bytes
-    line: int
-    position: int
 
 
 class _Table:
@@ -65,10 +56,10 @@ class _Table:
         rest = rf"[^{between}\r\n]*+"
         field = rf'(?:"[^"]*+(?:""[^"]*+)*+"{rest}|(?!"){rest})'
         record = rf"[\r\n]*+{field}(?:{between}{field})*+(?:\r\n|\n|\r(?=.))"
-        self.record = re.compile(record.encode(), re.DOTALL)
+        self._record = re.compile(record.encode(), re.DOTALL)
         self._records = re.compile(f"(?:{record})*+".encode(), re.DOTALL)
 
-    def blocks(self, stream: ByteStream, size: int) -> Iterator[_Block]:
+    def blocks(self, stream: ByteStream, size: int) -> Iterator[Block]:
         """Yield the header, then blocks of about ``size`` bytes, longer only for a longer row."""
         data, line, of_header, last = b"", 1, True, False
         while not last:
@@ -80,7 +71,7 @@ class _Table:
                 piece = piece.removeprefix(BOM)
             data += b"\n" if last and data and not data.endswith(b"\n") else piece
             while end := self._end(data, of_header):
-                yield _Block(data[:end], line, stream.position)
+                yield Block(data[:end], line, 0, stream.position)
                 line, data, of_header = line + _line_breaks(data[:end]), data[end:], False
             self._refuse_endless(data, line, of_header)
         if rest := data.lstrip(b"\r\n"):
@@ -91,7 +82,7 @@ class _Table:
         """Return where the last whole record ends, or the header; 0 if there is none."""
         if not of_header and b'"' not in data and b"\n" in data:
             return data.rfind(b"\n") + 1
-        match = (self.record if of_header else self._records).match(data)
+        match = (self._record if of_header else self._records).match(data)
         return match.end() if match else 0
 
     def _refuse_endless(self, data: bytes, line: int, of_header: bool) -> None:
@@ -105,61 +96,9 @@ class _Table:
             )
             raise InputError(message, self.source.name, line)
 
-    def line_of(self, block: _Block, record: int) -> int:
-        """Return the line in which a record of a block begins; records count from 0."""
-        for number, match in enumerate(self.record.finditer(block.data)):
-            if number == record:
-                blank = len(match[0]) - len(match[0].lstrip(b"\r\n"))
-                return block.line + _line_breaks(block.data[: match.start() + blank])
-        return block.line
-
-    def parse(
-        self,
-        block: _Block,
-        names: Sequence[str],
-        leave_out: _LeaveOut,
-        wanted: Sequence[str] = (),
-    ) -> pa.Table:
-        """Return the block by Arrow: the wanted columns as bytes, or all in the types that Arrow
-        guesses.
-        """
-
-        def read(data: bytes, leave_out: _LeaveOut) -> pa.Table:
-            return pyarrow.csv.read_csv(
-                pa.BufferReader(data),
-                read_options=pyarrow.csv.ReadOptions(
-                    use_threads=False, block_size=len(data) + 1, column_names=names
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.binary())
-                ),
-            )
-
-        try:
-            one_text(block.data, len(block.data))
-        except pa.ArrowInvalid:
-            pass
-        else:
-            return read(block.data, leave_out)
-        # Arrow gives rows to ``leave_out`` as text, which it cannot make of these bytes: so it gives
-        # those of a copy, and reads the others.
-        left_out = set()
-
-        def note(row: pyarrow.csv.InvalidRow) -> str:
-            left_out.add(row.number - 1)
-            return leave_out(row)
-
-        read(block.data.decode("utf-8", "replace").encode(), note)
-        records = enumerate(self.record.finditer(block.data))
-        rest = b"".join(record[0] for number, record in records if number not in left_out)
-        return read(rest or b"\n", leave_out)
-
 
 def _line_breaks(data: bytes) -> int:
-    return data.count(b"\n") or data.count(b"\r")
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
@@ -190,46 +129,28 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
                 row += len(bad)
 
 
-def _names(header: _Block, table: _Table) -> list[str]:
+def _names(header: Block, table: _Table) -> list[str]:
     """Return the names in the first line that is not blank."""
-    text, where = header.data.decode("utf-8", "surrogateescape"), (table.source.name, 1)
-    try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=table.delimiter)
-        names = next(row for row in rows if row)
-    except csv.Error as error:
-        message = f"the header cannot be read: {error}; the first line must name the columns"
-        raise InputError(message, *where) from None
+    names: list[str] = next(row for row in _cells(header.data, table.delimiter) if row)
     if any("\udc80" <= char <= "\udcff" for name in names for char in name):
-        raise InputError(f"the header is not UTF-8; {_ENCODING}", *where)
+        raise InputError(f"the header is not UTF-8; {_ENCODING}", table.source.name, 1)
     return names
 
 
-def _other_delimiter(header: _Block, first: _Block, table: _Table) -> str:
+def _other_delimiter(header: Block, first: Block, table: _Table) -> str:
     """Return a sentence that names the delimiter by which the header and every row of the first
     block have the same columns, two or more, while a column holds it as the table is read; or "".
     """
     for delimiter in _DELIMITERS:
-        if delimiter == table.delimiter or delimiter.encode() not in header.data:
-            continue
-        other, ragged = _Table(table.source, delimiter), False
-
-        def note(_: pyarrow.csv.InvalidRow) -> str:
-            nonlocal ragged
-            ragged = True
-            return "error"
-
-        try:
-            names = _names(header, other)
-            columns = [f"{place}" for place in range(len(names))]
-            rows = other.parse(first, columns, note, columns).num_rows
-        except (pa.ArrowException, InputError):
-            continue
-        if rows and len(names) > 1 and not ragged:
-            return _advice(names, first, table, delimiter)
+        if delimiter != table.delimiter and delimiter.encode() in header.data:
+            names = next(row for row in _cells(header.data, delimiter) if row)
+            rows = (len(row) for row in _cells(first.data, delimiter) if row)
+            if len(names) > 1 and all(columns == len(names) for columns in rows):
+                return _advice(names, first, table, delimiter)
     return ""
 
 
-def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) -> str:
+def _advice(names: Sequence[str], first: Block, table: _Table, delimiter: str) -> str:
     """Return how to read the table with the ``delimiter`` that gives every row these columns."""
     listing = ", ".join(map(repr, names))
     text = first.data.decode("utf-8", "replace")
@@ -246,64 +167,98 @@ def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) 
     )
 
 
-def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]:
+def _strings(block: Block | None, names: list[str], table: _Table) -> list[str]:
     """Return the columns with a usual name of the text, and those that Arrow takes for neither
     numbers nor dates nor empty, by a block.
     """
     if block is None or len(names) == 1:
         return names
-    try:
-        guessed = table.parse(block, names, lambda row: "skip")
-    except (pa.ArrowException, UnicodeDecodeError):
-        return names
+    data = block.data.decode("utf-8", "replace").encode()
+    guessed = _parsed(data, names, table, invalid_row_handler=lambda row: "skip")
     strings = [
         field.name
         for field in guessed.schema
-        if field.name in TEXT_COLUMNS or is_bytes(field.type)  # bytes: not UTF-8
+        if field.name in TEXT_COLUMNS or pa.types.is_string(field.type)
     ]
     return strings if guessed.num_rows else names
 
 
+def _parsed(
+    data: bytes,
+    names: Sequence[str],
+    table: _Table,
+    convert: pyarrow.csv.ConvertOptions | None = None,
+    **parse: Any,
+) -> pa.Table:
+    """Return whole records as Arrow reads them."""
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(data),
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=len(data) + 1, column_names=names
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=table.delimiter, newlines_in_values=True, **parse
+        ),
+        convert_options=convert,
+    )
+
+
 def _rows(
-    block: _Block, names: Sequence[str], wanted: Sequence[str], table: _Table, hint: str
+    block: Block, names: Sequence[str], wanted: Sequence[str], table: _Table, hint: str
 ) -> tuple[pa.RecordBatch, list[SkippedRow]]:
     """Return the rows that can be read, as strings, and the others in the order of their lines;
-    ``hint`` is what to do about rows of another length, if that is known.
+    ``hint`` is what to do about rows of another length, if that is known. Python's parser, which is
+    slower, reads a block that Arrow's refuses.
     """
-    ragged: dict[int, str] = {}
+    strings = pa.schema([(name, pa.string()) for name in wanted])
+    convert = pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=strings)
+    try:
+        parsed = _parsed(block.data, names, table, convert)
+        columns = [one.combine_chunks() for one in parsed.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=strings), []
+    except pa.ArrowInvalid:
+        pass
+    places = [names.index(name) for name in wanted]
+    reader, before = _cells(block.data, table.delimiter), 0
+    good, bad = [], []
+    for row in reader:
+        cells = [row[place] for place in places] if len(row) == len(names) else []
+        error = _wrong(row, cells, len(names), table, hint) if row else ""
+        if error:
+            bad.append(SkippedRow(block.line + before, error))
+        elif row:
+            good.append(cells)
+        before = reader.line_num
+    values = zip(*good, strict=True) if good else [()] * len(wanted)
+    columns = [pa.array(list(column), pa.string()) for column in values]
+    return pa.RecordBatch.from_arrays(columns, schema=strings), bad
 
-    def leave_out(row: pyarrow.csv.InvalidRow) -> str:
-        comma = _DECIMAL_COMMA.search(row.text or "") if table.delimiter == "," else None
-        more = row.actual_columns > row.expected_columns
-        such = f" (perhaps a decimal comma, as in {comma[0]})" if comma and more else ""
+
+def _cells(data: bytes, delimiter: str) -> Any:
+    """Return a reader of whole records; bytes that are not UTF-8 become lone surrogates."""
+    text = data.decode("utf-8", "surrogateescape")
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+
+def _wrong(
+    row: Sequence[str], cells: Sequence[str], expected: int, table: _Table, hint: str
+) -> str:
+    """Return why a row, of which ``cells`` are wanted, cannot be used; empty if it can."""
+    if len(row) != expected:
+        comma = _DECIMAL_COMMA.search(",".join(row)) if table.delimiter == "," else None
+        such = (
+            f" (perhaps a decimal comma, as in {comma[0]})" if comma and len(row) > expected else ""
+        )
         mend = (
             f"mend that row: fields with the delimiter{such} or a line break in them must be"
             f" quoted, {SKIP_HINT}"
         )
-        ragged[row.number - 1] = (
-            f"cannot be read as {table.source.format}: Expected {row.expected_columns} columns, got"
-            f" {row.actual_columns}; {hint or mend}"
+        return (
+            f"cannot be read as {table.source.format}: Expected {expected} columns, got {len(row)};"
+            f" {hint or mend}"
         )
-        return "skip"
-
-    parsed = table.parse(block, names, leave_out, wanted)
-    read = pa.RecordBatch.from_arrays(
-        [one.combine_chunks() for one in parsed.columns], list(wanted)
-    )
-    strings = pa.schema([(name, pa.string()) for name in wanted])
-    bad = [SkippedRow(table.line_of(block, row), error) for row, error in ragged.items()]
     try:
-        return read.cast(strings), bad
-    except pa.ArrowInvalid:
-        pass
-    good, numbers = [], (row for row in itertools.count() if row not in ragged)
-    rows = zip(*(one.to_pylist() for one in read.columns), strict=True)
-    for number, cells in zip(numbers, rows, strict=False):
-        try:
-            good.append([cell.decode() for cell in cells])
-        except UnicodeDecodeError as error:
-            reason = f"not UTF-8: byte 0x{error.object[error.start]:02x}; {_ENCODING}, {SKIP_HINT}"
-            bad.append(SkippedRow(table.line_of(block, number), reason))
-    values = zip(*good, strict=True) if good else [()] * len(wanted)
-    columns = [pa.array(list(column), pa.string()) for column in values]
-    return pa.RecordBatch.from_arrays(columns, schema=strings), sorted(bad)
+        "".join(cells).encode("utf-8", "surrogateescape").decode()
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: byte 0x{error.object[error.start]:02x}; {_ENCODING}, {SKIP_HINT}"
+    return ""

@@ -215,7 +215,8 @@ def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
 
 def columns_of_block(block: Block, source: Source, options: ReadOptions) -> Columns | None:
     """Return the columns by the block's first rows; None while no row has a field."""
-    wanted = {*options.keep_columns, options.text_column} - {None}
+    of_text = options.template.columns if options.template else (options.text_column,)
+    wanted = {*options.keep_columns, *of_text} - {None}
     for limit in (_SAMPLE_BYTES, len(block.data)):
         rows = _sample(block.data, limit)
         if wanted <= {name for row in rows for name in row}:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.corpus.read.sources import Source
 from numtok.errors import InputError, MissingInputError
 
 ROW = "row"
@@ -95,7 +94,6 @@ class Template:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self._pieces: list[tuple[str, str | None]] = []  # (text, the column after it)
         if text == ROW:
             self.columns: tuple[str, ...] = ()
@@ -115,25 +113,6 @@ class Template:
             raise InputError(f"template {text!r} names no column; {_EXAMPLE}")
         self._pieces.append((before + text[done:], None))
         self.columns = tuple(dict.fromkeys(name for _, name in self._pieces if name is not None))
-
-    def needed(self, names: Sequence[str], source: Source) -> list[str]:
-        """Return the columns that it takes of those that are there; InputError if one is not, or
-        twice, or if there are none.
-        """
-        wanted = self.columns or tuple(names)
-        if not wanted:
-            raise MissingInputError(
-                "has no columns, so that no text can be made of them", source.name
-            )
-        for name in wanted:
-            if names.count(name) != 1:
-                listing = ", ".join(map(repr, names)) or "none"
-                problem = "is there twice" if name in names else "is not there"
-                raise MissingInputError(
-                    f"column {name!r} of the template {problem}; the columns are {listing}",
-                    source.name,
-                )
-        return list(wanted)
 
     def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> tuple[pa.Array, Cells]:
         """Return large_string, the text of each row, null where all of its values are; and where
