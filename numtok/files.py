@@ -64,7 +64,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
         # a name that the system refuses is refused now, not once hours have gone into the file
         with contextlib.suppress(FileNotFoundError):
             os.lstat(target)
-        remove_leftovers(target.parent, target)
+        _remove_leftovers(target)
         temporary, descriptor = _create(target)
     except OSError as error:
         raise OutputError(
@@ -154,25 +154,22 @@ def _create(target: Path) -> tuple[Path, int]:
         os.close(descriptor)  # another run took it for a leftover before it was locked
 
 
-def remove_leftovers(folder: Path, target: Path | None = None) -> None:
-    """Remove the temporary files of runs on this machine that died, in a folder: those of one
-    file, or of all.
-    """
+def _remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of this target by runs on this machine that died."""
     names: list[str] = []
     if not locks:
         return
     with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
-        names = [name for name in os.listdir(folder) if is_temporary(name)]
-    here = f".{_host()}." if target is None else _prefix(target)
+        names = [name for name in os.listdir(target.parent) if is_temporary(name)]
     for name in names:
-        if here not in name or (target is not None and not name.startswith(here)):
+        if not name.startswith(_prefix(target)):
             continue
         # locked by a run that lives, gone meanwhile, or not ours
         with contextlib.suppress(OSError):
-            descriptor = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            descriptor = os.open(target.with_name(name), os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 lock(descriptor, wait=False)
-                os.unlink(folder / name)
+                os.unlink(target.with_name(name))
             finally:
                 os.close(descriptor)
 

@@ -236,12 +236,6 @@ def is_folder(path: str | Path) -> bool:
     return file_status is not None and file_status.is_folder
 
 
-def size(path: str | Path) -> int | None:
-    """Return the bytes of a file; None if it is not there."""
-    file_status = status(path)
-    return None if file_status is None else file_status.size
-
-
 def names(folder: str | Path) -> list[str]:
     """Return the sorted names of the files and folders in a folder; empty if there is no such
     folder.

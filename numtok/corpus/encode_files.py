@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
@@ -15,11 +16,11 @@ import pyarrow as pa
 
 from numtok import storage
 from numtok.corpus.encode import encode_corpus
-from numtok.corpus.encode_options import EncodeOptions, check_delimiter
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import SHARD_SIZE
 from numtok.corpus.read.documents import columns_with_numbers, find_inputs
-from numtok.corpus.split import HashRange, parse_split
+from numtok.corpus.split import parse_split
 from numtok.corpus.summary import Summary
 from numtok.corpus.write import OUTPUT_FORMATS
 from numtok.errors import OutputError, RepresentationError, TokenizerError
@@ -87,9 +88,7 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
         summary = encode_corpus(paths, output, tokenizer, checked, fit=fit)
     if summary.documents and not summary.numbers and checked.template is None:
         first = find_inputs(paths, checked.input_format)[0]
-        summary.number_columns = columns_with_numbers(
-            first, tokenizer.grammar, check_delimiter(checked.delimiter)
-        )
+        summary.number_columns = columns_with_numbers(first, tokenizer.grammar, checked.delimiter)
     return summary
 
 
@@ -207,8 +206,8 @@ def _encode_parts(
 
 def _options_of_split(options: EncodeOptions, bounds: str) -> EncodeOptions:
     """Return the options of the folder of one split: no card, and files of about the same size."""
-    documents = HashRange.parse(bounds, options.split_seed)
-    share = float(documents.high - documents.low)
+    low, high = map(Decimal, bounds.split(":"))
+    share = float(high - low)
     if options.shards is not None:
         shards = max(1, round(options.shards * share))
         return dataclasses.replace(options, card=False, shards=shards)

@@ -159,7 +159,7 @@ class EncodeOptions:
                     "template=... (--template) and text_column=... (--text-column) both tell the"
                     " text; leave out one"
                 )
-        check_delimiter(self.delimiter)
+        object.__setattr__(self, "delimiter", _checked_delimiter(self.delimiter))
         self._check_packing()
         self._check_shards()
 
@@ -264,12 +264,9 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
         raise InputError(f"{shown_option(name, value)} is unknown; use one of {listed}")
 
 
-def check_delimiter(value: Any) -> str | None:
+def _checked_delimiter(value: Any) -> str | None:
     """Return the character between columns, a backslash with a t as a tab; InputError if it cannot
     be one.
-
-    >>> check_delimiter(";")
-    ';'
     """
     if value is None:
         return None

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.corpus.encode_options import EncodeOptions, check_delimiter
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined
 from numtok.corpus.read.documents import lines_before, read_batches, rows_before
 from numtok.corpus.read.sources import Source
@@ -58,7 +58,7 @@ class Reader:
             text_unit=options.text_unit,
             on_error=options.on_error,
             template=None if options.template is None else Template(options.template),
-            delimiter=check_delimiter(options.delimiter),
+            delimiter=options.delimiter,
         )
         self.text_column = ""  # of the first file that has one
         self.skipped: list[Quarantined] = []
@@ -153,18 +153,24 @@ def join_small(chunks: Iterable[TextChunk]) -> Iterator[TextChunk]:
     try:
         for chunk in chunks:
             small = _size(chunk.batch) < SMALL_BYTES
+            others = waiting and _names(chunk) != _names(waiting[-1])
+            if not small or size >= SMALL_BYTES or others:
+                yield from _joined(waiting)
+                waiting, size = [], 0
             if small:
                 waiting.append(chunk)
                 size += _size(chunk.batch)
-            if not small or size >= SMALL_BYTES:
-                yield from _joined(waiting)
-                waiting, size = [], 0
-            if not small:
+            else:
                 yield chunk
     except Exception:
         yield from _joined(waiting)
         raise
     yield from _joined(waiting)
+
+
+def _names(chunk: TextChunk) -> tuple[str, ...]:
+    """Return the columns that a template joined to the texts."""
+    return () if chunk.batch.cells is None else chunk.batch.cells.names
 
 
 def _joined(chunks: Sequence[TextChunk]) -> Iterator[TextChunk]:

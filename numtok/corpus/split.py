@@ -32,8 +32,10 @@ class HashRange(NamedTuple):
     seed: int
 
     @classmethod
-    def parse(cls, bounds: str, seed: int) -> HashRange:
-        """Read ``"0:0.7"``, as :func:`parse_split` gives it."""
+    def parse(cls, bounds: str | None, seed: int) -> HashRange | None:
+        """Read ``"0:0.7"``, as :func:`parse_split` gives it; None, which stands for all documents."""
+        if bounds is None:
+            return None
         low, high = map(Decimal, bounds.split(":"))
         return cls(low, high, seed)
 

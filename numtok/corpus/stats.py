@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.corpus.encode_options import EncodeOptions, check_delimiter
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.pipeline import Reader, join_small, located, run_ordered
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats, columns_with_numbers, find_inputs
@@ -106,7 +106,7 @@ def corpus_stats(
     subwords = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
     total = _total(Run(sources, "-", progress), options, subwords)
     if total.documents and not total.numbers and template is None:
-        _warn_of_other_columns(sources[0], subwords.grammar, delimiter)
+        _warn_of_other_columns(sources[0], subwords.grammar, options.delimiter)
     return total
 
 
@@ -130,7 +130,7 @@ def _is_encoded(source: Source) -> bool:
 def _warn_of_other_columns(source: Source, grammar: Grammar, delimiter: str | None) -> None:
     if _is_encoded(source):
         return
-    if columns := columns_with_numbers(source, grammar, check_delimiter(delimiter)):
+    if columns := columns_with_numbers(source, grammar, delimiter):
         template = " ".join(f"{{{name}}}" for name in columns)
         warnings.warn(
             f"there are no numbers in the texts; the columns {', '.join(map(repr, columns))} hold"

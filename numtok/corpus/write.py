@@ -15,11 +15,10 @@ import json
 import math
 import os
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -53,27 +52,25 @@ class SinkOptions:
     exact: bool = False  # whether JSON has neither 1e999 for infinite values nor null for NaN
 
 
-class Sink(ABC):
+class Sink(Protocol):
     """A file of one format that is being written."""
 
-    @abstractmethod
+    writer: Any  # of Arrow, whose footer is written when it is closed; None without one
+
     def write(self, batch: pa.RecordBatch) -> None: ...
 
-    def finish(self) -> None:  # noqa: B027
-        """Write what waits."""
-
-    def abandon(self) -> None:  # noqa: B027
-        """Let go of all that it holds; at the end of any."""
+    def close(self) -> None:
+        """Write what waits, and the footer."""
 
 
-class _ParquetSink(Sink):
+class _ParquetSink:
     """Batches are gathered into row groups of about the same size."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         import pyarrow.parquet as pq
 
         self._schema = schema_with_lists(schema) if options.tensors == "lists" else schema
-        self._writer = pq.ParquetWriter(file, self._schema, **_parquet_options(schema, options))
+        self.writer = pq.ParquetWriter(file, self._schema, **_parquet_options(schema, options))
         self._limit, self._plain = options.row_group_bytes, options.tensors == "lists"
         self._gathered: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -90,16 +87,12 @@ class _ParquetSink(Sink):
         table = pa.Table.from_batches(self._gathered, self._schema)
         groups = max(1, round(self._bytes / self._limit))
         self._gathered, self._bytes = [], 0
-        self._writer.write_table(table, max(1, -(-table.num_rows // groups)))
+        self.writer.write_table(table, max(1, -(-table.num_rows // groups)))
 
-    def finish(self) -> None:
+    def close(self) -> None:
         if any(batch.num_rows for batch in self._gathered):
             self._end_row_group()
-        self._writer.close()
-
-    def abandon(self) -> None:
-        with contextlib.suppress(Exception):  # it would write its footer later, into a closed file
-            self._writer.close()
+        self.writer.close()
 
 
 def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
@@ -144,32 +137,26 @@ def _leaves(field: pa.Field) -> list[Any]:
     return [leaves.column(at) for at in range(len(leaves))]
 
 
-class _ArrowSink(Sink):
+class _ArrowSink:
     """Writes an IPC file; or a stream, without tensors."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         level = ZSTD_LEVEL if options.compression == "zstd" else None
         codec = None if options.compression == "none" else pa.Codec(options.compression, level)
         ipc_options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
-        self._stream, self._finished = options.stream, False
+        self._stream = options.stream
         opened = pa.ipc.new_stream if options.stream else pa.ipc.new_file
         stored = schema_with_lists(schema) if options.stream else schema
-        self._writer = opened(file, stored, options=ipc_options)
+        self.writer = opened(file, stored, options=ipc_options)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(tensors_as_lists(batch) if self._stream else batch)
+        self.writer.write_batch(tensors_as_lists(batch) if self._stream else batch)
 
-    def finish(self) -> None:
-        self._writer.close()
-        self._finished = True
-
-    def abandon(self) -> None:
-        if not self._finished:  # else it would write another footer
-            with contextlib.suppress(Exception):
-                self._writer.close()
+    def close(self) -> None:
+        self.writer.close()
 
 
-class _LinesSink(Sink):
+class _LinesSink:
     """A JSON object or the text of each row, written as soon as its batch comes; ``lines`` are those
     of a batch, the number of rows before, and whether values are exact.
     """
@@ -182,10 +169,14 @@ class _LinesSink(Sink):
         lines: Callable[[pa.RecordBatch, int, bool], Iterator[str]],
     ) -> None:
         self._file, self._rows, self._exact, self._lines = file, 0, options.exact, lines
+        self.writer = None
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._file.write("".join(self._lines(batch, self._rows, self._exact)).encode())
         self._rows += batch.num_rows
+
+    def close(self) -> None:
+        pass
 
 
 def _text_lines(batch: pa.RecordBatch, first: int, _: bool) -> Iterator[str]:
@@ -296,12 +287,12 @@ class BatchWriter:
     @property
     def bytes_written(self) -> int:
         """Bytes of the file so far, without what still waits for its row group."""
-        return int(self._counted.bytes_written)
+        return self._counted.bytes_written
 
     @property
     def sha256(self) -> str:
         """The SHA-256 of these bytes."""
-        return str(self._counted.digest.hexdigest())
+        return self._counted.digest.hexdigest()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; ``SchemaError`` if their columns are not those of the file."""
@@ -317,13 +308,15 @@ class BatchWriter:
     def finish(self) -> None:
         """Write the rest and the footer, and force a file to the disk."""
         with self._named_errors():
-            self._sink.finish()
+            self._sink.close()
             if not self._to_stdout:
                 os.fsync(self._file.fileno())
 
     def abandon(self) -> None:
-        """Close what is open without complaint."""
-        self._sink.abandon()
+        """Close what is open; what it writes goes nowhere, as the file may be closed already."""
+        self._counted.abandoned = True
+        with contextlib.suppress(Exception):
+            self._sink.writer.close()
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -355,12 +348,12 @@ class _Counted(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, to_stdout: bool) -> None:
         self._file, self.bytes_written, self.digest = file, 0, hashlib.sha256()
-        self._most = _CHUNK if to_stdout else None
+        self._most, self.abandoned = _CHUNK if to_stdout else None, False
         self._flushed: Any = file.flush if to_stdout else lambda: None
 
     def write(self, data: Any) -> int:
         rest = memoryview(data).cast("B")
-        while rest:
+        while rest and not self.abandoned:
             written = self._file.write(rest[: self._most])
             self._flushed()
             self.digest.update(rest[:written])
@@ -408,8 +401,9 @@ def open_writer(
         try:
             yield writer
             writer.finish()
-        finally:
+        except BaseException:
             writer.abandon()
+            raise
 
 
 def check_options(

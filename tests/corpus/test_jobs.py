@@ -2,10 +2,8 @@
 shared, finished.
 """
 
-import errno
 import json
 import os
-import sys
 
 import jobs
 import pyarrow as pa
@@ -15,7 +13,6 @@ import pytest
 from input_files import decoded
 
 import numtok
-from numtok.corpus.jobs import executors
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True}
@@ -231,41 +228,3 @@ def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path):
     how = {"tokenizer": numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)]), "shards": 3}
     made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", workers=2, **how)
     assert made.documents == 50
-
-
-@pytest.mark.parametrize(("name", "value"), [("frozen", True), ("executable", "")])
-def test_a_frozen_program_starts_itself_no_second_time(name, value, tmp_path, monkeypatch):
-    """Workers need an interpreter, which it has not."""
-    monkeypatch.setattr(sys, name, value, raising=False)
-    monkeypatch.setattr(executors, "run_processes", None)
-    (tmp_path / "a.txt").write_text("is 1\n" * 50)
-    made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", shards=3, workers=2)
-    assert made.documents == 50
-
-
-def test_a_disk_without_room_for_the_lock_is_named(tmp_path, monkeypatch):
-    """The files of the job say that there is no room, with their names."""
-    (tmp_path / "a.txt").write_text("is 5")
-    write = os.write
-
-    def full(descriptor, data):
-        if data.startswith(b"process "):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(descriptor, data)
-
-    monkeypatch.setattr(os, "write", full)
-    assert numtok.encode_files(tmp_path / "a.txt", f"{tmp_path}/out/").documents == 1
-
-
-def test_a_ray_that_does_not_start_is_told(tmp_path, monkeypatch):
-    """Whatever kind of error Ray raises for that, it is no bug of numtok's."""
-    ray = pytest.importorskip("ray")
-    (tmp_path / "a.txt").write_text("is 5\n")
-
-    def init(*_, **__):
-        raise TimeoutError("The current node timed out during startup.")
-
-    monkeypatch.setattr(ray, "init", init)
-    told = "Ray did not start for 'local' .The current node timed out .*run the same"
-    with pytest.raises(JobError, match=told):
-        numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", shards=1, ray="local")

@@ -174,19 +174,6 @@ def test_rows_that_one_file_leaves_out_are_listed_as_those_of_a_folder(given, tm
     assert one.quarantine == f"{tmp_path}/one.parquet.quarantine"
 
 
-def test_the_bytes_of_a_shard_know_no_names(tmp_path):
-    """Neither of folders nor of the tokenizer's file."""
-    source, made = Path(numtok.__file__).parent / "default" / "tokenizer.json", []
-    for name in ("x", "quite-another"):
-        folder = tmp_path / name
-        (folder / "in").mkdir(parents=True)
-        (folder / "in" / f"{name}.jsonl").write_text(lines(40))
-        tokenizer = shutil.copy(source, folder / f"{name}.json")
-        encode(folder, tokenizer=str(tokenizer), shards=2)
-        made.append(jobs.shards(folder / "out"))
-    assert made[0] == made[1]
-
-
 def test_an_input_that_shrinks_while_it_is_read(tmp_path):
     """Into one file: at a line's end, nothing in what is left says so."""
     path = tmp_path / "a.txt"

@@ -68,19 +68,6 @@ def test_a_cluster_writes_the_same_bytes(cluster, corpus, unbroken, tmp_path):
     assert (tmp_path / "out" / "__numtok" / "manifest.json").is_file()
 
 
-def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(cluster, tmp_path):
-    (tmp_path / "in").mkdir()
-    for name in "abc":
-        write_texts(tmp_path / "in" / f"{name}.jsonl", ["5 km"] * 10)
-    with (tmp_path / "in" / "b.jsonl").open("a") as file:
-        file.write("{broken\n")
-    with command(tmp_path / "in", tmp_path / "out", cluster.address) as running:
-        _, told = running.communicate(timeout=PATIENCE)
-    assert running.returncode == 1 and f"1 of {SHARDS} shards failed" in told
-    assert "b.jsonl:11:2" in told and "run the same again" in told
-    assert len(numtok.job_status(tmp_path / "out").done) == SHARDS - 1
-
-
 def test_nodes_killed_at_random_moments(cluster, corpus, unbroken, tmp_path):
     """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others; several in each job."""
     moments = int(os.environ.get("NUMTOK_KILLS", "3"))

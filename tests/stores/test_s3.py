@@ -4,14 +4,10 @@
 
 import asyncio
 import hashlib
-import json
 import os
-import random
 import subprocess
 import sys
-import time
 
-import interrupts
 import jobs
 import pyarrow.parquet as pq
 import pytest
@@ -221,38 +217,3 @@ def test_without_credentials(store):
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     told = "access is refused (Unable to locate credentials); check the credentials"
     assert f"InputError: s3://bucket/in/a.jsonl: cannot be read: {told}" in ended.stderr
-
-
-@pytest.mark.slow
-def test_kills_at_random_moments(store, tmp_path):
-    """The command, while the store fails now and then; resumed, it is what an unbroken run leaves
-    on a disk. ``NUMTOK_KILLS=20`` for as many.
-    """
-    server, files = store
-    corpus, chance = tmp_path / "in.jsonl", random.Random(int(os.environ.get("NUMTOK_SEED", "1")))
-    rows = ({"text": f"{n}: " + f"{n / 7} of 1,234 is -{n}, " * 6} for n in range(6000))
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    numtok.encode_files(corpus, tmp_path / "out", shards=8, workers=1)
-    moments, made = int(os.environ.get("NUMTOK_KILLS", "5")), 0
-    while moments > 0:
-        folder = f"kills{made}"
-        given = ["encode", str(corpus), "-o", f"s3://bucket/{folder}/", "--shards", "8"]
-        command = [sys.executable, "-m", "numtok_cli.main", *given, "--workers", "2", "--quiet"]
-
-        def receipts(own=f"bucket/{folder}/__numtok"):
-            return len([name for name in files.find(own) if name.rpartition("/")[2][0] == "0"])
-
-        while moments > 0 and not files.exists(f"bucket/{folder}/__numtok/manifest.json"):
-            with server.failing(server.at_random(0.1, seed=moments)):
-                wanted = receipts() + chance.choice([0, 1, 2])
-                process = interrupts.start(command, env={**os.environ, "RAYON_NUM_THREADS": "1"})
-                while process.poll() is None and receipts() < wanted:
-                    time.sleep(0.02)
-                time.sleep(chance.random() ** 2)
-                interrupts.kill_with_children(process)
-                moments -= 1
-        process = interrupts.start(command)
-        _, told = process.communicate(timeout=interrupts.LONG)
-        assert process.returncode == 0, told
-        assert contents(files, folder) == jobs.files(tmp_path / "out")
-        made += 1

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from numtok import storage
 from numtok.corpus.encode import ShardSchema, encode_sources
-from numtok.corpus.jobs.folder import OWN, PLAN, Folder
+from numtok.corpus.jobs.folder import OWN, PLAN, Folder, digest
 from numtok.corpus.jobs.plan import Plan, Shard, as_json, saved_tokenizer
 from numtok.corpus.pipeline import Reader
 from numtok.corpus.summary import Progress, Quarantined, Run
@@ -79,8 +79,8 @@ def read_receipts(folder: Folder, plan: Plan) -> list[Receipt]:
 def is_damaged(folder: Folder, receipt: Receipt) -> bool:
     """Whether the file of a shard has another SHA-256 than its receipt."""
     with storage.open_file(folder.file(receipt.file)) as file:
-        digest = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
-    return digest.hexdigest() != receipt.sha256
+        found = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
+    return found.hexdigest() != receipt.sha256
 
 
 class Task(NamedTuple):
@@ -114,8 +114,14 @@ def encode_shard(
     options = plan.encode_options(workers=threads, overwrite=True, on_error=task.on_error)
     reader = Reader(sources, options, plan.documents())
     schema = ShardSchema(plan.kept_fields, plan.metadata)
-    summary = encode_sources(run, task.tokenizer, options, reader, shard_schema=schema)
-    shard.check_inputs()  # what was read is what was planned
+    summary = encode_sources(
+        run,
+        task.tokenizer,
+        options,
+        reader,
+        shard_schema=schema,
+        check_inputs=shard.check_inputs,  # what was read is what was planned
+    )
     receipt = Receipt(
         shard=shard.number,
         key=plan.key(shard),
@@ -174,7 +180,7 @@ class Address(NamedTuple):
             here,
             tuple(modules_of(task)),
             task.on_error,
-            task.plan.digest,
+            digest(as_json(task.plan)),
         )
 
     def open(self) -> Task:

@@ -180,7 +180,6 @@ def run_processes(
             worker.process.terminate()
         for worker in workers:
             worker.close()
-        task.folder.remove_own_leftovers()  # of workers that could not tidy up
 
 
 def _record_death(worker: _Worker, waiting: deque[Shard], deaths: Counter[int]) -> Outcome | None:

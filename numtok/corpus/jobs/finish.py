@@ -26,7 +26,7 @@ from numtok.corpus.jobs.folder import (
     read_manifest,
     run_lock,
 )
-from numtok.corpus.jobs.plan import Plan, as_json, check_tiling, saved_tokenizer
+from numtok.corpus.jobs.plan import Plan, as_json, saved_tokenizer
 from numtok.corpus.summary import Summary, quarantine, summed
 from numtok.errors import JobError
 
@@ -113,7 +113,6 @@ def _job_in(output: str | Path) -> tuple[Folder, Plan]:
 
 def complete(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summary:
     """Write the manifest and what goes with it, the same whoever writes them."""
-    check_tiling(plan)
     shard_files = {receipt.file for receipt in receipts}
     if foreign := [
         name for name in folder.names() if name.endswith(DATA) and name not in shard_files

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from numtok import files, storage
 from numtok.errors import InputError, JobError, OutputError
-from numtok.files import is_temporary, remove_leftovers, write_file
+from numtok.files import is_temporary, write_file
 from numtok.options import conform
 
 Kind = TypeVar("Kind")
@@ -77,12 +77,12 @@ class Folder:
     def size(self, name: str) -> int | None:
         """Return the bytes of a plain file; None if it is not there."""
         if self.remote:
-            return storage.size(self.file(name))
-        try:
+            found = storage.status(self.file(name))
+            return found and found.size
+        with contextlib.suppress(OSError):
             status = os.lstat(self.file(name))
-        except OSError:
-            return None
-        return status.st_size if stat.S_ISREG(status.st_mode) else None
+            return status.st_size if stat.S_ISREG(status.st_mode) else None
+        return None
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
@@ -102,11 +102,6 @@ class Folder:
             for name in filter(is_temporary, self.names(inner)):
                 if re.match(r"\.\d{5,}", name):
                     self.remove(os.path.join(inner, name))
-
-    def remove_own_leftovers(self) -> None:
-        """Remove what runs that died on this machine had written of shards, at any time."""
-        if not self.remote:
-            remove_leftovers(Path(self.path))
 
     def replace(self, name: str, content: str | bytes) -> None:
         """Write a small file in one step, over what is there."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from numtok.corpus.jobs.request import Request, make_request, refuse_inputs_with
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError
 from numtok.tokenizer.tokenizer import Tokenizer
-
-_COUNTED = ("read", "documents", "tokens", "written")  # of a Progress, over all shards
 
 
 def encode_folder(
@@ -57,7 +54,7 @@ def encode_folder(
         task = Task(folder, plan, tokenizer, options.on_error)
         run = _Run(task, plan.share(options.shard), receipts, options.progress)
         failures = _encode_missing(run, request)
-        return _finished(run, request, failures)
+        return _finished(run, failures)
 
 
 class _Run:
@@ -72,30 +69,21 @@ class _Run:
     ) -> None:
         self.task, self.shards, self._progress = task, shards, progress
         self._started = time.perf_counter()
-        self._counts: Counter[str] = Counter()  # of what is done
         self._under_way: dict[int, Progress] = {}
-        self._done = 0
-        by_number = {receipt.shard: receipt for receipt in receipts}
-        self.missing = [shard for shard in shards if shard.number not in by_number]
-        for shard in shards:
-            if shard.number in by_number:
-                self.finish(shard, by_number[shard.number])
-        self.resumed, self._resumed_bytes = self._done, self._counts["read"]
+        numbers = {shard.number for shard in shards}
+        self.done = {one.shard: one for one in receipts if one.shard in numbers}
+        self.missing = [shard for shard in shards if shard.number not in self.done]
+        self.resumed, self._resumed_bytes = len(self.done), self._read
 
     @property
     def seconds(self) -> float:
         """Since the start."""
         return time.perf_counter() - self._started
 
-    def finish(self, shard: Shard, receipt: Receipt | None) -> None:
-        """Count a shard that is done."""
-        self._under_way.pop(shard.number, None)
-        self._done += 1
-        self._counts["read"] += shard.size
-        if receipt is not None:  # else nothing proves it, which the end of the run tells
-            self._counts["documents"] += receipt.report.documents
-            self._counts["tokens"] += receipt.report.tokens
-            self._counts["written"] += receipt.bytes
+    @property
+    def _read(self) -> int:
+        """Bytes of input of the shards that are done."""
+        return sum(shard.size for shard in self.shards if shard.number in self.done)
 
     def tick(self, number: int | None = None, progress: Progress | None = None) -> None:
         """Tell how far the run is, after a shard's progress."""
@@ -103,15 +91,17 @@ class _Run:
             self._under_way[number] = progress
         if self._progress is None:
             return
-        counts = self._counts.copy()
-        for one in self._under_way.values():
-            counts.update({name: getattr(one, name) for name in _COUNTED})
+        done = list(self.done.values())
+        others = [one for number, one in self._under_way.items() if number not in self.done]
         self._progress(
             Progress(
-                **{name: counts[name] for name in _COUNTED},
+                read=self._read + sum(one.read for one in others),
                 total=sum(shard.size for shard in self.shards),
+                documents=sum(one.documents for one in (*(r.report for r in done), *others)),
+                tokens=sum(one.tokens for one in (*(r.report for r in done), *others)),
+                written=sum(r.bytes for r in done) + sum(one.written for one in others),
                 seconds=self.seconds,
-                shards=(self._done, len(self.shards)),
+                shards=(len(done), len(self.shards)),
                 resumed=self._resumed_bytes,
             )
         )
@@ -131,18 +121,17 @@ def _encode_missing(run: _Run, request: Request) -> dict[int, str]:
         outcomes = run_here(run.task, run.missing, workers, run.tick)
     with contextlib.closing(outcomes):
         for number, error, stop in outcomes:
-            if error is None:
-                shard = plan.shards[number]
-                run.finish(shard, read_receipt(folder, plan, shard))
-            else:
+            if error is not None:
                 failures[number] = error
+            elif receipt := read_receipt(folder, plan, plan.shards[number]):
+                run.done[number] = receipt
             run.tick()
             if stop:
                 break
     return failures
 
 
-def _finished(run: _Run, request: Request, failures: dict[int, str]) -> Summary:
+def _finished(run: _Run, failures: dict[int, str]) -> Summary:
     """Finish the job if all shards are done, or say what is left."""
     folder, plan = run.task.folder, run.task.plan
     receipts = read_receipts(folder, plan)

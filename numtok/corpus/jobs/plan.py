@@ -5,7 +5,6 @@ Who has the plan and the inputs writes the same bytes, on any machine, in any or
 from __future__ import annotations
 
 import base64
-import contextlib
 import dataclasses
 import json
 import re
@@ -129,8 +128,7 @@ class Plan:
 
     def documents(self) -> HashRange | None:
         """Return which documents are encoded; None for all."""
-        bounds = self.options["hash_range"]
-        return None if bounds is None else HashRange.parse(bounds, self.options["split_seed"])
+        return HashRange.parse(self.options["hash_range"], self.options["split_seed"])
 
     def numbers(self) -> list[Representation]:
         """Return the representations, before they were fitted."""
@@ -167,11 +165,6 @@ class Plan:
             "options": {name: one for name, one in self.options.items() if name not in FREE},
         }
 
-    @property
-    def digest(self) -> str:
-        """The digest of the plan."""
-        return digest(as_json(self))
-
     def key(self, shard: Shard) -> str:
         """Return the digest of all that a shard is made of: the options, and of each input the path,
         the size, the time of its change, and the part that is read.
@@ -202,16 +195,14 @@ class Plan:
 
 
 def _changes(name: str, old: Any, new: Any) -> Iterator[str]:
-    """Yield how an option differs, such as ``scale of xval was 1.0, now it is 0.5``."""
+    """Yield how an option differs, such as ``keep_text was true, now it is false``."""
     if name == "numbers":
-        old_specs, new_specs = (
-            ",".join(from_dict(one).spec() for one in each) for each in (old, new)
-        )
-        if old_specs != new_specs:
-            yield f"numbers was {old_specs}, now it is {new_specs}"
+        before, now = (",".join(from_dict(one).spec() for one in numbers) for numbers in (old, new))
+        if before != now:
+            yield f"numbers was {before}, now it is {now}"
         else:
-            for before, now in zip(old, new, strict=True):
-                yield from _changes(now["name"], before, now)
+            for one, other in zip(old, new, strict=True):
+                yield from _changes(one["name"], one, other)
     elif isinstance(old, dict) and isinstance(new, dict):
         for field in sorted({*old, *new}):
             yield from _changes(f"{field} of {name}", old.get(field), new.get(field))
@@ -241,27 +232,20 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     """Return the tokenizer of a job, with its scale; JobError if it is damaged, or not the one that
     was planned with.
     """
-    try:
-        return _load_tokenizer(folder, plan)
-    except TokenizerError as error:
-        raise JobError(
-            f"its tokenizer is damaged ({error}); run the same job again, which writes it anew",
-            str(folder),
-        ) from error
-
-
-def _load_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
-    """Load the tokenizer from a job's folder; JobError if it is not the one of the plan."""
     path = folder.file(TOKENIZER)
     folder.refuse_links(*TOKENIZER_FILES)
-    tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
-    if tokenizer.fingerprint != plan.tokenizer.fingerprint:
-        raise JobError(
-            "is not the tokenizer that the job was planned with; put it back, or begin the job anew"
-            " with overwrite=True (--overwrite)",
-            path,
-        )
-    return tokenizer
+    problem = ""
+    try:
+        tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
+        if tokenizer.fingerprint == plan.tokenizer.fingerprint:
+            return tokenizer
+    except TokenizerError as error:
+        problem = f" ({error})"
+    raise JobError(
+        f"is damaged, or not the tokenizer that the job was planned with{problem}; run the same job"
+        " again, which writes it anew",
+        path,
+    )
 
 
 # Made once, and loaded by every other call
@@ -285,19 +269,17 @@ def load_or_make(folder: Folder, request: Request, overwrite: bool) -> tuple[Pla
     if current != plan:
         folder.remove(MANIFEST)
         folder.write_json(PLAN, as_json(current))
-    with contextlib.suppress(TokenizerError):
-        return current, _load_tokenizer(folder, current)
-    # its files are damaged: it is made of the same as before
-    _scaled(request, current).save_pretrained(folder.file(TOKENIZER))
-    return current, saved_tokenizer(folder, current)
-
-
-def _scaled(request: Request, plan: Plan) -> Tokenizer:
-    """Return the tokenizer of the request with the scale of the plan."""
     tokenizer = request.tokenizer
-    if plan.fit is None:
-        return tokenizer
-    return tokenizer.with_options(Fit.from_json(plan.fit).put_into(tokenizer.representations))
+    if plan.fit is not None:
+        scaled = Fit.from_json(plan.fit).put_into(tokenizer.representations)
+        tokenizer = tokenizer.with_options(scaled)
+    _save(tokenizer, folder)
+    return current, tokenizer
+
+
+def _save(tokenizer: Tokenizer, folder: Folder) -> None:
+    folder.refuse_links(*TOKENIZER_FILES)
+    tokenizer.save_pretrained(folder.file(TOKENIZER))
 
 
 def _clear(folder: Folder) -> None:
@@ -335,8 +317,7 @@ def _make(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         kept=base64.b64encode(kept).decode(),
         fit=None if fit is None else fit.to_json(),
     )
-    folder.refuse_links(*TOKENIZER_FILES)
-    tokenizer.save_pretrained(folder.file(TOKENIZER))
+    _save(tokenizer, folder)
     folder.write_json(PLAN, as_json(plan))
     return plan, tokenizer
 
@@ -389,19 +370,5 @@ def _kept_fields(request: Request) -> list[pa.Field]:
 def _reader(request: Request) -> Reader:
     """Return what reads a sample; the shard that has a row that cannot be read says why."""
     options = dataclasses.replace(request.options, on_error="skip")
-    return Reader(request.sources[:FIT_FILES], options, request.documents)
-
-
-def check_tiling(plan: Plan) -> None:
-    """Raise JobError unless the parts of each input follow one another from its first byte to its
-    last.
-    """
-    parts: dict[str, list[Part]] = defaultdict(list)
-    for shard in plan.shards:
-        for part in shard.parts:
-            parts[part.path] += [part] if part.start != part.stop else []
-    for path, some in parts.items():
-        starts = [part.start for part in some]
-        stops = [0, *(part.stop or 0 for part in some[:-1])]
-        if starts != stops or sum(part.length for part in some) != some[-1].size:
-            raise JobError("its parts in the plan are not all of it; begin the job anew", path)
+    documents = HashRange.parse(request.hash_range, options.split_seed)
+    return Reader(request.sources[:FIT_FILES], options, documents)

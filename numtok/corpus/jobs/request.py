@@ -28,7 +28,6 @@ from numtok.corpus.read.documents import (
     line_start,
 )
 from numtok.corpus.read.sources import Source
-from numtok.corpus.split import HashRange
 from numtok.corpus.summary import SHARD_BATCH_BYTES
 from numtok.corpus.write import check_options
 from numtok.errors import InputError, OutputError
@@ -74,12 +73,6 @@ class Request:
             "clip": fit and fit.clip,
             "shard_size": None if options.shards else options.shard_size or SHARD_SIZE,
         }
-
-    @property
-    def documents(self) -> HashRange | None:
-        """The documents that are encoded; None for all."""
-        bounds = self.hash_range
-        return None if bounds is None else HashRange.parse(bounds, self.options.split_seed)
 
 
 def make_request(

@@ -27,7 +27,8 @@ from numtok.errors import InputError
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """Yield the documents of an IPC file or stream; columns left out are not even decompressed."""
     with plain_path(source) as path, contextlib.closing(ArrowFile(path, name=source.name)) as file:
-        wanted = options.wanted(source, file.schema.names, lambda: text_columns(file.schema))
+        schema = file.schema_arrow
+        wanted = options.wanted(source, schema.names, lambda: text_columns(schema))
         first_row = 0
         for batch, done in file.read(wanted):
             # of a compressed file, its own size
@@ -37,14 +38,18 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 class ArrowFile:
-    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages."""
+    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages. Only the columns asked
+    for are decompressed.
+    """
+
+    rows = None  # to count them, the file must be read
 
     def __init__(self, path: str, name: str | None = None) -> None:
         self.name = name or path
         self._source = storage.for_arrow(path)
         self.size: int = self._source.size()
         self._is_stream = self._source.read(6) != b"ARROW1"
-        self.schema: pa.Schema = self._open(pa.ipc.IpcReadOptions()).schema
+        self.schema_arrow: pa.Schema = self._open(pa.ipc.IpcReadOptions()).schema
 
     def _open(self, options: pa.ipc.IpcReadOptions) -> Any:
         self._source.seek(0)
@@ -53,7 +58,7 @@ class ArrowFile:
 
     def _open_columns(self, names: Sequence[str]) -> Any:
         """Return a reader of these columns, in the order of the file."""
-        fields = [self.schema.get_field_index(name) for name in names]
+        fields = [self.schema_arrow.get_field_index(name) for name in names]
         return self._open(pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False))
 
     def read(self, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -75,6 +80,17 @@ class ArrowFile:
         for number in range(count):
             batch = reader.get_batch(number)
             yield self._checked(batch.select(names)), self.size * (number + 1) // count
+
+    @property
+    def chunk_rows(self) -> list[int]:
+        """The rows of each batch, by a column that is small in either layout."""
+        per_number = "number_index" in self.schema_arrow.names
+        counted = "number_index" if per_number else "number_mask"
+        return [batch.num_rows for batch, _ in self.read([counted])]
+
+    def stream(self, columns: list[str], batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of these columns, in the batches of the file."""
+        return (batch for batch, _ in self.read(columns))
 
     def batch(self, number: int, names: list[str]) -> pa.RecordBatch:
         """Return these columns of one batch; a stream, which has no index, is read up to there."""

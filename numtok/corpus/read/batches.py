@@ -85,7 +85,9 @@ class TextBatch:
 
 
 def joined(batches: Sequence[TextBatch]) -> TextBatch:
-    """Return the rows of one batch or more, all with the same kept columns."""
+    """Return the rows of one batch or more, all with the same kept columns, and of the same columns
+    where a template made their texts.
+    """
     first, places = batches[0], [batch.where for batch in batches]
     before = np.cumsum([0, *(len(one.sources) for one in places)])
     return dataclasses.replace(

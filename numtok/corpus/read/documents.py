@@ -126,10 +126,10 @@ def line_start(path: str, position: int, size: int) -> int:
 
 def group_sizes(source: Source) -> list[int]:
     """Return the bytes of each row group, as stored."""
-    from numtok.corpus.read.parquet import open_parquet  # only what reads Parquet loads it
+    from numtok.corpus.read.parquet import ParquetFile  # only what reads Parquet loads it
 
-    with named_errors(source), open_parquet(source.path) as file:
-        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    with named_errors(source), ParquetFile(source.path) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         return [
             sum(group.column(column).total_compressed_size for column in range(group.num_columns))
             for group in groups
@@ -141,10 +141,10 @@ def rows_before(source: Source) -> int:
     if not source.start:
         return 0
     if INPUT_FORMATS[source.format].cut == "row groups":
-        from numtok.corpus.read.parquet import open_parquet
+        from numtok.corpus.read.parquet import ParquetFile
 
-        with open_parquet(source.path) as file:
-            return sum(file.metadata.row_group(number).num_rows for number in range(source.start))
+        with ParquetFile(source.path) as file:
+            return sum(file.chunk_rows[: source.start])
     rows, rest = 0, b""
     for chunk in _before(source):
         *lines, rest = (rest + chunk).split(b"\n")

@@ -7,7 +7,6 @@ Arrow's threads, as data loaders have processes of their own.
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 from numtok import storage
 from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.batches import decoded
-from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
+from numtok.corpus.read.parquet import PAGE_BUFFER, ParquetFile
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.tokenizer.layout import conform, conform_schema
@@ -26,20 +25,25 @@ SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 _KIND = "Parquet or Arrow IPC"
 
 
-class EncodedFile(ABC):
+class EncodedFile:
     """An open file of either kind. What does not have numtok's metadata is given as it is."""
 
-    rows: int | None = None  # None where that takes reading the file
-
-    def __init__(self, path: str, schema: pa.Schema) -> None:
-        self.path = path
+    def __init__(self, path: str, file: ArrowFile | ParquetFile) -> None:
+        self.path, self._file = path, file
+        self.rows: int | None = file.rows  # None where that takes reading the file
+        schema: pa.Schema = file.schema_arrow
         self._is_numtoks = METADATA_KEY in (schema.metadata or {})
         self.schema: pa.Schema = conform_schema(schema, path) if self._is_numtoks else schema
+
+    def chunk_rows(self) -> list[int]:
+        """Return the rows of each chunk."""
+        with named_errors(Source(self.path, _KIND)):
+            return list(self._file.chunk_rows)
 
     def chunk(self, number: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Return these columns of a chunk; its rows are not checked."""
         with named_errors(Source(self.path, _KIND)):
-            return self._conformed(self._chunk(number, list(columns)))
+            return self._conformed(self._file.batch(number, list(columns)))
 
     def batches(
         self, batch_bytes: int, columns: Sequence[str] | None = None
@@ -51,7 +55,7 @@ class EncodedFile(ABC):
         row, batch, names = 0, None, list(columns or self.schema.names)
         source = Source(self.path, _KIND)
         with named_errors(source):
-            for stored in self._stream(batch_bytes, names):
+            for stored in self._file.stream(names, batch_bytes):
                 for part in decoded(stored, batch_bytes, source):
                     batch = self._conformed(part)
                     if self._is_numtoks:
@@ -65,72 +69,8 @@ class EncodedFile(ABC):
     def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return conform(batch, self.path) if self._is_numtoks else batch
 
-    @abstractmethod
-    def chunk_rows(self) -> list[int]:
-        """Return the rows of each chunk."""
-
-    @abstractmethod
-    def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        """Return these columns of a chunk, as stored."""
-
-    @abstractmethod
-    def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Return all rows in order, as stored."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the file; what was read of it stays valid."""
-
-
-class _Parquet(EncodedFile):
-    """Its pages are decoded into memory of their own, so it is not mapped."""
-
-    def __init__(self, path: str, at_random: bool) -> None:
-        self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
-        super().__init__(path, self._file.schema_arrow)
-        self._metadata = self._file.metadata
-        self.rows = int(self._metadata.num_rows)
-
-    def chunk_rows(self) -> list[int]:
-        return [
-            self._metadata.row_group(number).num_rows
-            for number in range(self._metadata.num_row_groups)
-        ]
-
-    def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        table = self._file.read_row_group(number, columns=columns, use_threads=False).select(
-            columns
-        )
-        return table.combine_chunks().to_batches()[0]
-
-    def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        groups = range(self._metadata.num_row_groups)
-        yield from bounded_batches(self._file, groups, columns, batch_bytes)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _Arrow(EncodedFile):
-    """An IPC file or stream: only the columns asked for are decompressed."""
-
-    def __init__(self, path: str) -> None:
-        self._file = ArrowFile(path)
-        super().__init__(path, self._file.schema)
-
-    def chunk_rows(self) -> list[int]:
-        # small, in either layout
-        counted = "number_index" if "number_index" in self.schema.names else "number_mask"
-        with named_errors(Source(self.path, _KIND)):
-            return [batch.num_rows for batch, _ in self._file.read([counted])]
-
-    def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        return self._file.batch(number, columns)
-
-    def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        yield from (batch for batch, _ in self._file.read(columns))
-
-    def close(self) -> None:
         self._file.close()
 
 
@@ -144,9 +84,10 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
         with storage.open_file(path, storage.SMALL_BLOCK) as file:
             magic = file.read(6)
         if magic.startswith(b"PAR1"):
-            return _Parquet(path, at_random)
+            # its pages are decoded into memory of their own, so it is not mapped
+            return EncodedFile(path, ParquetFile(path, 0 if at_random else PAGE_BUFFER))
         if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
-            return _Arrow(path)
+            return EncodedFile(path, ArrowFile(path))
     raise InputError(
         "neither a Parquet nor an Arrow IPC file; give a file that numtok encoded", path
     )

@@ -23,31 +23,43 @@ _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of 
 PAGE_BUFFER = 1 << 20
 
 
-class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is untyped
-    """Closes the open file that it was given, too."""
+class ParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is untyped
+    """A Parquet file that notices damage by the checksums of its pages, open until it is closed. So
+    many bytes of a column are read at once, 0 for all of the row group.
+    """
+
+    def __init__(self, path: str, buffer_size: int = 0) -> None:
+        super().__init__(
+            storage.for_arrow(path),
+            pre_buffer=False,
+            buffer_size=buffer_size,
+            page_checksum_verification=True,
+        )
+        self.rows = int(self.metadata.num_rows)
+        self.chunk_rows = [
+            self.metadata.row_group(number).num_rows for number in range(self.num_row_groups)
+        ]
+
+    def batch(self, number: int, columns: list[str]) -> pa.RecordBatch:
+        """Return these columns of a row group."""
+        table = self.read_row_group(number, columns=columns, use_threads=False).select(columns)
+        return table.combine_chunks().to_batches()[0]
+
+    def stream(self, columns: Sequence[str], batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of these columns, in batches of about so many bytes."""
+        return bounded_batches(self, range(self.num_row_groups), columns, batch_bytes)
 
     def close(self, force: bool = True) -> None:
+        """Close the file, be it that it was opened before it was given to Arrow."""
         super().close(force)
-
-
-def open_parquet(path: str, buffer_size: int = 0) -> pq.ParquetFile:
-    """Open a Parquet file that notices damage by the checksums of its pages; so many bytes of a
-    column are read at once, 0 for all of the row group.
-    """
-    return _ParquetFile(
-        storage.for_arrow(path),
-        pre_buffer=False,
-        buffer_size=buffer_size,
-        page_checksum_verification=True,
-    )
 
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """Yield the documents of a Parquet file, page by page."""
-    with plain_path(source) as path, open_parquet(path, PAGE_BUFFER) as file:
+    with plain_path(source) as path, ParquetFile(path, PAGE_BUFFER) as file:
         schema = file.schema_arrow
-        groups = list(range(file.metadata.num_row_groups))[source.start : source.stop]
-        total = sum(file.metadata.row_group(group).num_rows for group in groups)
+        groups = range(file.num_row_groups)[source.start : source.stop]
+        total = sum(file.chunk_rows[group] for group in groups)
         wanted = options.wanted(source, schema.names, lambda: text_columns(schema))
         row = 0
         for batch in bounded_batches(file, groups, wanted, options.batch_bytes):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import errno
 import gzip
 import io
 import lzma
@@ -62,14 +61,6 @@ def named_errors(source: Source) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, EOFError, *_DAMAGE, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
-        if (
-            isinstance(error, OSError) and error.errno == errno.ENOSPC
-        ):  # reading takes no other room
-            raise MissingInputError(
-                f"is read by way of a temporary copy, for which {tempfile.gettempdir()} has no room;"
-                " make room there, or set TMPDIR",
-                source.name,
-            ) from None
         if isinstance(error, OSError) and error.strerror and error.errno:
             raise MissingInputError(
                 f"cannot be read: {error.strerror}; check the path, its permissions and the disk",

@@ -70,21 +70,9 @@ class Cells(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Cells]) -> Cells:
-        """Concatenate the rows of some batches. Columns that a batch lacks are empty there."""
-        if all(part.names == parts[0].names for part in parts):
-            ends = [(part.starts, part.stops) for part in parts]
-            return cls(parts[0].names, *map(np.concatenate, zip(*ends, strict=True)))
-        widths = [len(part.names) for part in parts]
-        starts = np.zeros((sum(len(part.stops) for part in parts), sum(widths)), np.int64)
-        stops, row, column = np.zeros_like(starts), 0, 0
-        for part, width in zip(parts, widths, strict=True):
-            rows = slice(row, row + len(part.stops))
-            starts[rows, column : column + width] = part.starts
-            stops[rows, column : column + width] = part.stops
-            last = part.stops[:, -1:] if width else 0  # spans stay ascending
-            starts[rows, column + width :] = stops[rows, column + width :] = last
-            row, column = rows.stop, column + width
-        return cls(tuple(name for part in parts for name in part.names), starts, stops)
+        """Concatenate the rows of some batches with the same columns."""
+        ends = [(part.starts, part.stops) for part in parts]
+        return cls(parts[0].names, *map(np.concatenate, zip(*ends, strict=True)))
 
 
 class Template:
