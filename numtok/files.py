@@ -110,12 +110,11 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         raise refusal from error
 
 
-def lock(descriptor: int, wait: bool = True, shared: bool = False) -> None:
+def lock(descriptor: int, wait: bool = True) -> None:
     """Lock a file until it is closed; OSError if another process has, or without locks."""
     if not locks:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-    kind = locks.LOCK_SH if shared else locks.LOCK_EX
-    locks.flock(descriptor, kind | (0 if wait else locks.LOCK_NB))
+    locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
 
 
 def is_temporary(name: str) -> bool:

@@ -225,7 +225,7 @@ def _json(value: Any, exact: bool = False, name: str = "", row: int = 0) -> str:
     def lenient(inner: Any) -> str:
         if isinstance(inner, dict):
             return "{" + ", ".join(f"{_json(k)}: {lenient(v)}" for k, v in inner.items()) + "}"
-        if isinstance(inner, list):
+        if isinstance(inner, list | tuple):  # tuples: of a map
             return "[" + ", ".join(map(lenient, inner)) + "]"
         if isinstance(inner, float) and not math.isfinite(inner):
             return _INFINITE.get(inner, "null")

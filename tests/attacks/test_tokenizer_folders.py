@@ -160,12 +160,9 @@ def use(folder):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("kind", "several"), [pytest.param("gpt2", 500, marks=pytest.mark.slow), ("t5", 400)]
-)
-def test_every_variant_is_one_clear_error(kind, several, tmp_path):
-    found = outcomes(kind, tmp_path, use)
-    assert len(found) > several
+def test_every_variant_is_one_clear_error(tmp_path):
+    found = outcomes("t5", tmp_path, use)
+    assert len(found) > 400
     for name, what in found.items():
         later = any(one in name for one in LATER) and what.startswith("not named")
         assert what in ("good", "named") or later, (name, what)
@@ -198,9 +195,3 @@ def test_what_the_error_says(name, text, message, tmp_path):
     with pytest.raises(TokenizerError, match=message) as caught:
         Tokenizer.from_pretrained(tmp_path)
     assert str(path) in str(caught.value)
-
-
-def test_a_panic_is_an_error():
-    normalizer = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
-    with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
-        Tokenizer(trained.config("bert") | {"normalizer": normalizer}, "xval")

@@ -185,13 +185,12 @@ def test_workers_that_cannot_begin_are_told(corpus, tmp_path):
 
 
 def test_a_second_run_in_one_folder_is_refused(corpus, unbroken, tmp_path):
-    """Be it of a share or of all; a share of another machine goes along with it."""
     out = tmp_path / "out"
     first = start(corpus, out, 1)
     begun(out, first, 1)
     first.send_signal(signal.SIGSTOP)  # in the middle of its work
     how = {"shards": SHARDS, "workers": 1}
-    for options in ({}, {"overwrite": True}, {"shard": (1, 2)}):
+    for options in ({}, {"overwrite": True}):
         with pytest.raises(JobError, match=rf"another run .*\(process {first.pid} on .*\); wait"):
             numtok.encode_files(corpus, out, **how, **options)
     with pytest.raises(JobError, match="another run is working on this folder"):
@@ -202,21 +201,6 @@ def test_a_second_run_in_one_folder_is_refused(corpus, unbroken, tmp_path):
     assert jobs.files(out) == unbroken
 
 
-def test_shares_go_together(corpus, unbroken, tmp_path):
-    out, asked = tmp_path / "out", []
-    how = {"shards": SHARDS, "workers": 1}
-
-    def another(progress):
-        if not asked:
-            asked.append(True)
-            assert numtok.encode_files(corpus, out, **how, shard=(2, 2)).share
-            with pytest.raises(JobError, match="another run is working on this folder"):
-                numtok.encode_files(corpus, out, **how, shard=(1, 2))
-
-    numtok.encode_files(corpus, out, **how, shard=(1, 2), progress=another)
-    assert jobs.files(out) == unbroken
-
-
 def test_a_full_disk(corpus, unbroken, tmp_path):
     """What cannot be written is told once, nothing half-written is left, and with room the same
     call goes on.
@@ -224,8 +208,14 @@ def test_a_full_disk(corpus, unbroken, tmp_path):
     out = tmp_path / "out"
     numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(2, SHARDS))
     told = r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"
-    with interrupts.largest_file(10_000), pytest.raises(JobError, match=told):
-        numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
+    with pytest.raises(JobError, match=told), contextlib.ExitStack() as stack:
+        disk = []
+
+        def fill(_):  # once the shards are begun
+            if not disk:
+                disk.append(stack.enter_context(interrupts.largest_file(10_000)))
+
+        numtok.encode_files(corpus, out, shards=SHARDS, workers=1, progress=fill)
     assert sorted(path.name for path in out.iterdir()) == ["00001-of-00008.parquet", "__numtok"]
     told = r"cannot write .*File too large"
     with interrupts.largest_file(10_000), pytest.raises(OutputError, match=told):

@@ -26,8 +26,8 @@ from input_files import COMPRESS, batches_of, failure, read_all, write, write_ro
 import numtok
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
-from numtok.corpus.read.parquet import ParquetFile
 from numtok.corpus.read.sources import Source
+from numtok.corpus.read.tables import ParquetFile
 from numtok.errors import InputError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -9,7 +9,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from command import run
-from input_files import decoded, failure, read_all, write_rows
+from input_files import failure, read_all, write_rows
 
 import numtok
 
@@ -133,26 +133,6 @@ def test_a_column_that_begins_late_is_found(tmp_path):
 def test_a_table_without_columns_is_told(tmp_path):
     pq.write_table(pa.table({}), tmp_path / "a.parquet")
     assert "has no columns" in str(failure(tmp_path / "a.parquet", template="row"))
-
-
-ODD = {  # of the kind of WikiTableQuestions
-    "quotes.csv": 'Year,"Player (age)",Pts:avg\n2001,"O""Neal, S. (29)",28.7\n2002,"A\nB",\n',
-    "names.csv": '"",Rank 1,"1,000m",Größe\nx,1,2:05.3,1.80 m\n',
-    "one row.tsv": "Opponent\tScore\nAjax\t2–1\n",
-}
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_odd_tables(name, tmp_path):
-    path, out = tmp_path / name, tmp_path / "o.parquet"
-    path.write_text(ODD[name], "utf-8")
-    summary = numtok.encode_files(path, out, template="row", keep_text=True)
-    texts = decoded(out)
-    assert texts == read_all(path, template="row") and summary.numbers > 1
-    if name == "quotes.csv":
-        assert texts[0] == 'Year: 2001\nPlayer (age): O"Neal, S. (29)\nPts:avg: 28.7'
-        asked = read_all(path, template="{Player (age)}: {Pts:avg}")
-        assert asked == ['O"Neal, S. (29): 28.7', "A\nB: "]
 
 
 def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from input_files import read_encoded
 
 import numtok
-from numtok.corpus.write import open_writer
+from numtok.corpus.write import json_lines, open_writer
 from numtok.errors import OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE, XVal
 
@@ -113,6 +113,12 @@ def test_row_groups_are_bounded(tmp_path):
     whole = pa.Table.from_batches(batches).combine_chunks()
     assert read(path).combine_chunks()["input_ids"].equals(whole["input_ids"])
     assert max(batch.nbytes for batch in read_encoded(path, batch_bytes=20_000)) < 30_000
+
+
+def test_json_has_no_word_for_what_is_no_number_in_a_map_either():
+    kind = pa.map_(pa.string(), pa.float64())
+    (line,) = json_lines(pa.record_batch({"m": pa.array([[("a", np.nan), ("b", 0.5)]], kind)}))
+    assert line == '{"m": [["a", null], ["b", 0.5]]}\n'
 
 
 # The name appears only with a whole file

@@ -194,53 +194,34 @@ def _verified(
     return conform(content, kind, path, JobError)
 
 
-# Locks: a second run that would write the same shards is refused
+# The lock: a second run that would write the same shards is refused
 # -------------------------------------------------------------------------------------------------
-# The system drops the locks of a process that dies. In an object store there are none: the last
-# rename wins, with the same bytes.
 
 
 @contextlib.contextmanager
 def run_lock(folder: Folder, share: tuple[int, int] | None = None) -> Iterator[None]:
-    """Hold the lock of a run: runs of different shares go together, and no other two. JobError if
-    another run has it.
+    """Hold the lock of a run, which the system drops if the process dies; JobError if another run has
+    it. Neither a share of the shards has a lock, nor a folder in an object store: whoever renames
+    last writes the same bytes.
     """
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_lock(folder, "lock", shared=share is not None))
-        if share is not None:
-            stack.enter_context(_lock(folder, f"{share[0]}-of-{share[1]}.lock"))
-        yield
-
-
-@contextlib.contextmanager
-def plan_lock(folder: Folder) -> Iterator[None]:
-    """Hold the lock of the plan, once those who have it are done."""
-    with _lock(folder, "plan.lock", wait=True):
-        yield
-
-
-@contextlib.contextmanager
-def _lock(folder: Folder, name: str, shared: bool = False, wait: bool = False) -> Iterator[None]:
-    path = folder.file(f"{OWN}/{name}")
-    if folder.remote or not files.locks:
+    if folder.remote or share is not None or not files.locks:
         yield
         return
-    folder.make_way(f"{OWN}/{name}")
-    descriptor = _take(folder, path, shared, wait)
+    name = f"{OWN}/lock"
+    folder.make_way(name)
+    descriptor = _take(folder, folder.file(name))
     try:
-        if not shared:
-            with contextlib.suppress(OSError):  # a full disk; what has to be written will tell
-                os.truncate(descriptor, 0)
-                os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        with contextlib.suppress(OSError):  # a full disk; what has to be written will tell
+            os.truncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield
     finally:
-        with contextlib.suppress(OSError):  # shared with others, who remove it in the end
-            files.lock(descriptor, wait=False)
-            os.unlink(path)
+        with contextlib.suppress(OSError):
+            os.unlink(folder.file(name))
         os.close(descriptor)
 
 
-def _take(folder: Folder, path: str, shared: bool, wait: bool) -> int:
+def _take(folder: Folder, path: str) -> int:
     """Return the locked file; the one of this name, as another run may have removed it meanwhile."""
     while True:
         try:
@@ -250,7 +231,7 @@ def _take(folder: Folder, path: str, shared: bool, wait: bool) -> int:
                 f"cannot write {path}: {error.strerror}; check the folder and its permissions"
             ) from error
         try:
-            files.lock(descriptor, wait, shared)
+            files.lock(descriptor, wait=False)
         except BlockingIOError:
             holder = os.read(descriptor, 1000).decode("utf-8", "replace")
             os.close(descriptor)

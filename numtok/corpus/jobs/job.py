@@ -12,7 +12,7 @@ from numtok.corpus.fit import ScaleFit
 from numtok.corpus.jobs.encode_shard import Receipt, Task, read_receipt, read_receipts
 from numtok.corpus.jobs.executors import run_here, run_ray
 from numtok.corpus.jobs.finish import complete, listed, remove_card, summarize
-from numtok.corpus.jobs.folder import MANIFEST, Folder, plan_lock, run_lock
+from numtok.corpus.jobs.folder import MANIFEST, Folder, run_lock
 from numtok.corpus.jobs.plan import Plan, Shard, load_or_make
 from numtok.corpus.jobs.request import Request, make_request, refuse_inputs_within
 from numtok.corpus.summary import Progress, Summary
@@ -44,13 +44,12 @@ def encode_folder(
     refuse_inputs_within(request.sources, folder.path)
     folder.make()
     with run_lock(folder, options.shard):
-        with plan_lock(folder):
-            if options.overwrite:
-                remove_card(folder)
-            plan, tokenizer = load_or_make(folder, request, options.overwrite)
-            receipts = read_receipts(folder, plan)
-            if len(receipts) < len(plan.shards):
-                folder.remove(MANIFEST)
+        if options.overwrite:
+            remove_card(folder)
+        plan, tokenizer = load_or_make(folder, request, options.overwrite)
+        receipts = read_receipts(folder, plan)
+        if len(receipts) < len(plan.shards):
+            folder.remove(MANIFEST)
         task = Task(folder, plan, tokenizer, options.on_error)
         run = _Run(task, plan.share(options.shard), receipts, options.progress)
         failures = _encode_missing(run, request)

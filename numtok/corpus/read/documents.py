@@ -63,12 +63,12 @@ def _in(module: str, name: str) -> Reader:
 INPUT_FORMATS: dict[str, Format] = {
     # the name of a format is the first of its suffixes
     "jsonl": Format(("jsonl", "ndjson"), _in("jsonl", "read_json_lines"), "lines"),
-    "json": Format(("json",), _in("json_document", "read_json")),
+    "json": Format(("json",), _in("jsonl", "read_json")),
     "csv": Format(("csv",), _in("csv_table", "read_csv")),
     "tsv": Format(("tsv",), _in("csv_table", "read_csv")),
     "txt": Format(("txt",), _in("lines", "read_text"), "lines"),
-    "parquet": Format(("parquet",), _in("parquet", "read_parquet"), "row groups"),
-    "arrow": Format(("arrow", "feather", "ipc"), _in("arrow", "read_arrow")),
+    "parquet": Format(("parquet",), _in("tables", "read_parquet"), "row groups"),
+    "arrow": Format(("arrow", "feather", "ipc"), _in("tables", "read_arrow")),
 }
 SUFFIXES = {suffix: name for name, format in INPUT_FORMATS.items() for suffix in format.suffixes}
 
@@ -126,7 +126,7 @@ def line_start(path: str, position: int, size: int) -> int:
 
 def group_sizes(source: Source) -> list[int]:
     """Return the bytes of each row group, as stored."""
-    from numtok.corpus.read.parquet import ParquetFile  # only what reads Parquet loads it
+    from numtok.corpus.read.tables import ParquetFile  # only what reads Parquet loads it
 
     with named_errors(source), ParquetFile(source.path) as file:
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
@@ -141,7 +141,7 @@ def rows_before(source: Source) -> int:
     if not source.start:
         return 0
     if INPUT_FORMATS[source.format].cut == "row groups":
-        from numtok.corpus.read.parquet import ParquetFile
+        from numtok.corpus.read.tables import ParquetFile
 
         with ParquetFile(source.path) as file:
             return sum(file.chunk_rows[: source.start])
@@ -216,29 +216,24 @@ def find_inputs(
 def _refuse_twice(sources: Sequence[Source]) -> None:
     """Raise ``InputError`` if a file would be read twice: by a link, or plain and compressed."""
     files: dict[object, Source] = {}
-    stems: dict[str, Source] = {}
     for source in sources:
-        in_store = source.path == "-" or is_url(source.path)
-        status = None if in_store else os.stat(source.path)
-        identity = (status.st_dev, status.st_ino) if status else source.path
-        before = files.setdefault(identity, source)
+        path, in_store = source.path, source.path == "-" or is_url(source.path)
+        status = None if in_store else os.stat(path)
+        before = files.setdefault((status.st_dev, status.st_ino) if status else path, source)
         if before is not source:
-            other = f" (the other time as {before.path})" if before.path != source.path else ""
+            other = f" (the other time as {before.path})" if before.path != path else ""
             raise InputError(
                 f"is given twice{other}, so that its documents would come twice; name it once",
                 source.name,
             )
-        if source.path == "-":
-            continue
-        stem = os.path.splitext(source.path)[0] if source.compression else source.path
-        stem = stem if is_url(stem) else os.path.realpath(stem)
-        before = stems.setdefault(stem, source)
+        stem = os.path.splitext(path)[0] if source.compression else path
+        before = files.setdefault(("plain", stem if in_store else os.path.realpath(stem)), source)
         if before is not source:
-            message = (
+            raise InputError(
                 f"seems to hold the same as {before.path}, compressed or not; name only one of the"
-                " two, or rename one"
+                " two, or rename one",
+                source.name,
             )
-            raise InputError(message, source.name)
 
 
 def _expand(item: str, asked: str | None) -> list[Source]:

@@ -13,10 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from numtok import storage
-from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.batches import decoded
-from numtok.corpus.read.parquet import PAGE_BUFFER, ParquetFile
 from numtok.corpus.read.sources import Source, named_errors
+from numtok.corpus.read.tables import PAGE_BUFFER, ArrowFile, ParquetFile
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.tokenizer.layout import conform, conform_schema
 from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows

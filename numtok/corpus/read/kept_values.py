@@ -29,32 +29,24 @@ _AS_IN_JSON = (  # types whose values Arrow's parser takes as they are, or refus
 _LONGEST_INTEGER = 4000  # digits; Python refuses longer ones than 4,300
 
 
-class _Beyond:
-    """A number as written that would be infinite, or zero, as a float64: no column can hold it."""
-
-    def __init__(self, written: str) -> None:
-        self.written = written
-
-    def __str__(self) -> str:
-        return self.written
-
-
-def _fraction(written: str) -> float | _Beyond:
+def _fraction(written: str) -> float | str:
     value = float(written)
     lost = math.isinf(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", written)[0]))
-    return _Beyond(written) if lost else value
+    return written if lost else value
 
 
-def _integer(written: str) -> int | _Beyond:
-    return int(written) if len(written) < _LONGEST_INTEGER else _Beyond(written)
+def _integer(written: str) -> int | str:
+    return int(written) if len(written) < _LONGEST_INTEGER else written
 
 
+# a number that would be infinite as a float64, or zero, is a string, so that no column of numbers
+# takes it
 DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 
 def shown(value: Any) -> str:
     """Return a value in a message."""
-    written = _unicode(json.dumps(value, ensure_ascii=False, default=str))
+    written = _unicode(json.dumps(value, ensure_ascii=False))
     return written if len(written) <= 40 else f"{written[:30]}... ({len(written)} characters)"
 
 
@@ -124,7 +116,7 @@ class _NoFields(Exception):
 
 
 def _plain(value: Any) -> Any:
-    """Replace numbers that no column can hold by zero, and what is no character in strings; their
+    """Replace integers that no column can hold by zero, and what is no character in strings; their
     row will be refused when it is read.
     """
     if isinstance(value, str):
@@ -133,8 +125,6 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, _Beyond):
-        return 0.0
     return 0 if type(value) is int and not -(1 << 63) <= value < 1 << 63 else value
 
 
