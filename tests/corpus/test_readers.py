@@ -134,6 +134,13 @@ def test_batches_are_bounded_and_know_their_place(tmp_path, name):
 # Which column
 
 
+def test_a_batch_is_bounded_whatever_its_column_is_called(tmp_path):
+    table = pa.table({"meta.text": ["word " * 1000] * 2000, "meta": [1] * 2000})
+    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    with ParquetFile(str(tmp_path / "a.parquet")) as file:
+        assert max(batch.nbytes for batch in file.stream(["meta.text"], 100_000)) < 200_000
+
+
 def table_files(folder, row):
     names = ("a.parquet", "a.arrow", "a.csv", "a.jsonl", "a.json")
     return [write_rows(folder / name, [row]) for name in names]

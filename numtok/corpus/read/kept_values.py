@@ -29,18 +29,22 @@ _AS_IN_JSON = (  # types whose values Arrow's parser takes as they are, or refus
 _LONGEST_INTEGER = 4000  # digits; Python refuses longer ones than 4,300
 
 
+class _Beyond(str):
+    """A number as written that would be infinite, or zero, as a float64: no column of numbers takes
+    it.
+    """
+
+
 def _fraction(written: str) -> float | str:
     value = float(written)
     lost = math.isinf(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", written)[0]))
-    return written if lost else value
+    return _Beyond(written) if lost else value
 
 
 def _integer(written: str) -> int | str:
-    return int(written) if len(written) < _LONGEST_INTEGER else written
+    return int(written) if len(written) < _LONGEST_INTEGER else _Beyond(written)
 
 
-# a number that would be infinite as a float64, or zero, is a string, so that no column of numbers
-# takes it
 DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 
@@ -116,9 +120,11 @@ class _NoFields(Exception):
 
 
 def _plain(value: Any) -> Any:
-    """Replace integers that no column can hold by zero, and what is no character in strings; their
+    """Replace numbers that no column can hold by zero, and what is no character in strings; their
     row will be refused when it is read.
     """
+    if isinstance(value, _Beyond):
+        return 0.0
     if isinstance(value, str):
         return _unicode(value)
     if isinstance(value, list):

@@ -95,7 +95,7 @@ def _rows_per_batch(group: Any, columns: Sequence[str], batch_bytes: int) -> int
     size = sum(
         max(chunk.total_uncompressed_size, _VALUE_BYTES * chunk.num_values)
         for chunk in chunks
-        if chunk.path_in_schema.split(".")[0] in columns
+        if any(f"{chunk.path_in_schema}.".startswith(f"{name}.") for name in columns)
     )
     return int(max(1, min(_MOST_ROWS, group.num_rows * batch_bytes // max(size, 1))))
 
