@@ -92,6 +92,9 @@ def test_cells_are_kept_as_they_are_written(tmp_path):
     data = '\ufeff\r\n"i\r\nd",text\r\n1,007\r\n2,NA\r\n3,\r\n4,"a ""b""\r\nc, d"\r\n\r\n5,1e5\r\n'
     assert read_all(write(tmp_path, "a.csv", data)) == ["007", "NA", "", 'a "b"\r\nc, d', "1e5"]
     assert read_all(write(tmp_path, "a.csv", "text,n\ra,1\rb,2\r")) == ["a", "b"]
+    indexed = write(tmp_path, "a.csv", ',"1,000 m"\n0,2:05\n')  # as pandas writes its index
+    assert read_all(indexed, template="row") == [": 0\n1,000 m: 2:05"]
+    assert read_all(indexed) == ["2:05"]
     unused = b'text,n\r"a",\xff\r"b",2\r'
     assert read_all(write(tmp_path, "a.csv", unused), text_column="text") == ["a", "b"]
     for without_rows in ("", "text\n", "text", "id,text\n", "id,text"):

@@ -348,6 +348,16 @@ def test_a_bad_row_of_a_table_is_left_out_by_itself(tmp_path, name):
     assert [json.loads(line)["line"] for line in quarantine] == [row + 1 for row in bad]
 
 
+def test_a_text_of_an_arrow_file_that_is_not_utf8_is_left_out_by_itself(tmp_path):
+    schema = pa.schema({"text": pa.string()})
+    with pa.ipc.new_stream(tmp_path / "a.arrow", schema) as writer:
+        for texts in ([b"a", b"\xff", b"c"], [b"d"]):
+            columns = [pa.array(texts).view(pa.string())]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+    assert read_all(tmp_path / "a.arrow", on_error="skip") == ["a", "c", "d"]
+    assert failure(tmp_path / "a.arrow").row == 2
+
+
 def write_table(table, path, rows):
     """Parquet or Arrow in groups of rows."""
     if path.suffix == ".parquet":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
-from numtok.corpus.jobs.encode_shard import Receipt, Task, read_receipt, read_receipts
+from numtok.corpus.jobs.encode_shard import Counts, Receipt, Task, read_receipt, read_receipts
 from numtok.corpus.jobs.executors import run_here, run_ray
 from numtok.corpus.jobs.finish import complete, listed, remove_card, summarize
 from numtok.corpus.jobs.folder import MANIFEST, Folder, run_lock
@@ -92,13 +92,14 @@ class _Run:
             return
         done = list(self.done.values())
         others = [one for number, one in self._under_way.items() if number not in self.done]
+        counted: list[Counts | Progress] = [*(receipt.report for receipt in done), *others]
         self._progress(
             Progress(
                 read=self._read + sum(one.read for one in others),
                 total=sum(shard.size for shard in self.shards),
-                documents=sum(one.documents for one in (*(r.report for r in done), *others)),
-                tokens=sum(one.tokens for one in (*(r.report for r in done), *others)),
-                written=sum(r.bytes for r in done) + sum(one.written for one in others),
+                documents=sum(one.documents for one in counted),
+                tokens=sum(one.tokens for one in counted),
+                written=sum(one.bytes for one in done) + sum(one.written for one in others),
                 seconds=self.seconds,
                 shards=(len(done), len(self.shards)),
                 resumed=self._resumed_bytes,

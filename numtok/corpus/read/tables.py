@@ -29,6 +29,7 @@ from numtok.errors import InputError
 _MOST_ROWS = 1 << 14
 _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of it
 PAGE_BUFFER = 1 << 20
+_AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 class ParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is untyped
@@ -106,7 +107,7 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         schema = file.schema_arrow
         wanted = options.wanted(source, schema.names, lambda: text_columns(schema))
         first_row = 0
-        for batch, done in file.read(wanted):
+        for batch, done in file.read(wanted, utf8=False):
             # of a compressed file, its own size
             position = (source.size or 0) * done // max(file.size, 1)
             yield from checked_batches(source, batch, wanted, first_row, position, options)
@@ -137,14 +138,15 @@ class ArrowFile:
         fields = [self.schema_arrow.get_field_index(name) for name in names]
         return self._open(pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False))
 
-    def read(self, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def read(self, names: list[str], utf8: bool = True) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield these columns of all batches in order, each with the bytes of the file up to its end,
-        about; the others are neither read nor decompressed.
+        about; the others are neither read nor decompressed. With ``utf8=False`` strings are not
+        checked but for where they begin and end.
         """
         reader = self._open_columns(names)
         if self._is_stream:
             for batch in reader:
-                yield self._checked(batch.select(names)), self._source.tell()
+                yield self._checked(batch.select(names), utf8), self._source.tell()
             if self._source.tell() < self.size:
                 raise InputError(
                     "goes on after the end of its stream, where no reader of Arrow looks; write each"
@@ -155,7 +157,7 @@ class ArrowFile:
         count = reader.num_record_batches
         for number in range(count):
             batch = reader.get_batch(number)
-            yield self._checked(batch.select(names)), self.size * (number + 1) // count
+            yield self._checked(batch.select(names), utf8), self.size * (number + 1) // count
 
     @property
     def chunk_rows(self) -> list[int]:
@@ -175,8 +177,10 @@ class ArrowFile:
         batch = next(in_order) if in_order else reader.get_batch(number)
         return self._checked(batch.select(names))
 
-    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _checked(self, batch: pa.RecordBatch, utf8: bool = True) -> pa.RecordBatch:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if not utf8 and column.type in _AS_BYTES:
+                column = column.view(_AS_BYTES[column.type])
             check_column(column, name, self.name)
         return batch
 
