@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
-from numtok.corpus.jobs.encode_shard import Counts, Receipt, Task, read_receipt, read_receipts
+from numtok.corpus.jobs.encode_shard import Receipt, Task, read_receipt, read_receipts
 from numtok.corpus.jobs.executors import run_here, run_ray
 from numtok.corpus.jobs.finish import complete, listed, remove_card, summarize
 from numtok.corpus.jobs.folder import MANIFEST, Folder, run_lock
@@ -18,6 +19,8 @@ from numtok.corpus.jobs.request import Request, make_request, refuse_inputs_with
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError
 from numtok.tokenizer.tokenizer import Tokenizer
+
+_COUNTED = ("read", "documents", "tokens", "written")  # of a Progress, over all shards
 
 
 def encode_folder(
@@ -68,21 +71,31 @@ class _Run:
     ) -> None:
         self.task, self.shards, self._progress = task, shards, progress
         self._started = time.perf_counter()
+        self._sizes = {shard.number: shard.size for shard in shards}
+        self._counts: Counter[str] = Counter()  # of what is done
         self._under_way: dict[int, Progress] = {}
-        numbers = {shard.number for shard in shards}
-        self.done = {one.shard: one for one in receipts if one.shard in numbers}
+        self.done: set[int] = set()
+        for receipt in receipts:
+            if receipt.shard in self._sizes:
+                self.finish(receipt)
         self.missing = [shard for shard in shards if shard.number not in self.done]
-        self.resumed, self._resumed_bytes = len(self.done), self._read
+        self.resumed, self._resumed_bytes = len(self.done), self._counts["read"]
 
     @property
     def seconds(self) -> float:
         """Since the start."""
         return time.perf_counter() - self._started
 
-    @property
-    def _read(self) -> int:
-        """Bytes of input of the shards that are done."""
-        return sum(shard.size for shard in self.shards if shard.number in self.done)
+    def finish(self, receipt: Receipt) -> None:
+        """Count a shard that is done."""
+        self.done.add(receipt.shard)
+        self._under_way.pop(receipt.shard, None)
+        self._counts.update(
+            read=self._sizes[receipt.shard],
+            documents=receipt.report.documents,
+            tokens=receipt.report.tokens,
+            written=receipt.bytes,
+        )
 
     def tick(self, number: int | None = None, progress: Progress | None = None) -> None:
         """Tell how far the run is, after a shard's progress."""
@@ -90,18 +103,15 @@ class _Run:
             self._under_way[number] = progress
         if self._progress is None:
             return
-        done = list(self.done.values())
-        others = [one for number, one in self._under_way.items() if number not in self.done]
-        counted: list[Counts | Progress] = [*(receipt.report for receipt in done), *others]
+        counts = self._counts.copy()
+        for one in self._under_way.values():
+            counts.update({name: getattr(one, name) for name in _COUNTED})
         self._progress(
             Progress(
-                read=self._read + sum(one.read for one in others),
-                total=sum(shard.size for shard in self.shards),
-                documents=sum(one.documents for one in counted),
-                tokens=sum(one.tokens for one in counted),
-                written=sum(one.bytes for one in done) + sum(one.written for one in others),
+                **{name: counts[name] for name in _COUNTED},
+                total=sum(self._sizes.values()),
                 seconds=self.seconds,
-                shards=(len(done), len(self.shards)),
+                shards=(len(self.done), len(self.shards)),
                 resumed=self._resumed_bytes,
             )
         )
@@ -124,7 +134,7 @@ def _encode_missing(run: _Run, request: Request) -> dict[int, str]:
             if error is not None:
                 failures[number] = error
             elif receipt := read_receipt(folder, plan, plan.shards[number]):
-                run.done[number] = receipt
+                run.finish(receipt)
             run.tick()
             if stop:
                 break

@@ -236,8 +236,8 @@ def _rows(
 
 def _cells(data: bytes, delimiter: str) -> Any:
     """Return a reader of whole records; bytes that are not UTF-8 become lone surrogates."""
-    text = data.decode("utf-8", "surrogateescape")
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", "surrogateescape", newline="")
+    return csv.reader(lines, delimiter=delimiter)
 
 
 def _wrong(
