@@ -43,7 +43,7 @@ encode EN | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
 encode EN | --shards 3 ! are for a folder | --shard-size 1kB ! for a folder
 encode EN | --shard 1/2 ! for a folder
 encode EN | --split a=0.5,b=0.5 ! for a folder | --split-seed 1 ! --split | --card ! for a folder | --ray auto ! for a folder
-encode EN | --config job.toml | --template '{no}' ! is not there | --workers 0 ! not in the range
+encode EN | --config job.toml | --template '{no}' ! correct the template | --workers 0 ! not in the range
 encode EN | --batch-bytes 18446744073709551616 ! is too large
 encode EN --numbers subword | --overflow clip ! has no overflow='clip' (--overflow)
 encode EN --numbers bits | --dense | --scale 1 ! only xval has | --clip 1 ! only xval has
