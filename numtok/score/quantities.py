@@ -37,10 +37,12 @@ _JOINS = _words(
     "and or to through plus minus times over than divided multiplied und oder et ou и или"
 )
 _FUNCTIONS = _words(
-    """log ln lg exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh sqrt cbrt gcd lcm mod max
-    min floor ceil abs det root"""
+    """log ln lg exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh sqrt cbrt pi gcd lcm mod
+    max min floor ceil abs det root"""
 )
-_FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")  # 5 min is a time, 5 ln 2 a product
+_FACTORS = _FUNCTIONS - _words(
+    "min max floor ceil abs root"
+)  # 5 min is a time; 5 ln 2, 5 pi are products
 _OR = _words("or oder ou или")
 _BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
@@ -331,9 +333,11 @@ class _Phrase:
         if not letter.isascii() and unicodedata.name(letter).startswith("LATIN"):
             return False  # à, é
         after = self.text[stop : min(stop + 9, self.stop)]
-        is_unit = self.has_number and not self.words and letter in _UNIT_LETTERS
+        is_unit = self.has_number and not (self.words or self.link) and letter in _UNIT_LETTERS
         if self.boxed or after.startswith(("$", "\\)", "\\]")):
             return not (is_unit and _UPRIGHT.search(self.text, max(self.start, start - 20), start))
+        if self.link == "comma" and after.lstrip().startswith("="):  # n = 5, m = 3
+            return True
         if letter in "aAI" and (self.link == "comma" or not self.has_number or self.words):
             return not after[:1].isspace()
         return not (is_unit or (letter == "a" and re.match(r"\s+[^\W\d_]{2}", after)))

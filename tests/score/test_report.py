@@ -117,3 +117,9 @@ def test_integers_that_python_does_not_write():
     assert equal(long, long) and not equal(long, long + 1) and equal(Fraction(1, long), "1e-5000")
     scored = report([long, Fraction(1, long)], [long + 1, 1])
     assert scored.total == 2 and scored.exact == 0 and scored.mistakes[0][1].startswith("1000")
+
+
+def test_an_answer_of_another_kind_has_no_right_digits():
+    told = report(["5 miles", "5 km"], ["5 km", "5 km"], Policy(units="match"))
+    assert (told.exact, told.within_10_percent, told.same_magnitude) == (1, 1, 1)
+    assert told.digits_right == 7.5
