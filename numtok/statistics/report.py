@@ -15,10 +15,9 @@ import numpy as np
 from numtok.options import shown_option
 from numtok.representations import Representation, XVal
 from numtok.representations.magnitudes import clipping
-from numtok.statistics.advice import BY_TASK
 from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses
-from numtok.statistics.recommend import Recommendation, recommend
+from numtok.statistics.recommend import BY_TASK, Recommendation, recommend
 from numtok.statistics.statistics import Statistics
 
 # of the counts at either end of an axis are shown as one, lest few outliers take it all

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import random
 import re
-import runpy
 import sysconfig
 from pathlib import Path
 
@@ -32,9 +31,8 @@ from numtok import (
 )
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
 from numtok.representations.parse import representations_of
-from numtok.statistics.advice import ADVICE, TASKS
 from numtok.statistics.losses import candidates, fitted_xval, losses
-from numtok.statistics.recommend import wanted_grammar
+from numtok.statistics.recommend import ADVICE, TASKS, wanted_grammar
 from numtok.statistics.report import Report
 
 
@@ -239,22 +237,15 @@ def test_what_needs_a_layer_is_not_said_to_leave_the_model_as_it_is():
         assert any(layer in one and "NumberModel" in one for one in against)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md"])
-def test_the_pages_have_the_table_of_advice(page):
-    """Mended by ``python docs/advice.py``."""
-    with_table = runpy.run_path(str(ROOT / "docs" / "advice.py"))["with_table"]
-    assert (ROOT / page).read_text("utf-8") == with_table(ROOT / page)
-
-
 @pytest.mark.parametrize("advice", ADVICE, ids=lambda one: one.take)
-def test_advice_names_what_there_is(advice):
-    """The representation is there, of the kind that is told, and the page has the evidence."""
+def test_the_pages_give_the_same_advice(advice):
+    """README.md and docs/choosing.md name the representation, and what a model needs to read it."""
     (kind,) = representations_of(advice.take)
-    assert (advice.kind == "value") == isinstance(kind, SingleToken)
-    assert (advice.kind == "tokens") == (not kind.columns())  # a layer reads a column
-    headings = re.findall("^#+ (.*)", (ROOT / "docs/choosing.md").read_text("utf-8"), re.M)
-    anchors = {re.sub("[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
-    assert not advice.section or advice.section in anchors
+    needs = "a layer and a head" if isinstance(kind, SingleToken) else "a layer"
+    assert advice.needs == needs and kind.columns()  # which a layer reads
+    page, readme = ((ROOT / name).read_text("utf-8") for name in ("docs/choosing.md", "README.md"))
+    assert re.search(rf"\| \[{advice.model}\].*\| `{advice.take}`.*\| `{advice.task}` \|", page)
+    assert f"| {advice.wanted} | `{advice.take}` |" in readme
 
 
 def test_what_speaks_against_it_names_those_that_hold_as_much():
