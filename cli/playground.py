@@ -8,6 +8,7 @@ import base64
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -221,18 +222,12 @@ def command_of(
     grammar: str | None,
     overflow: str | None,
 ) -> str:
-    """Return a line for a shell that inspects the same. Characters that act upon a terminal when
-    they are pasted are written as numbers, for printf.
+    """Return a command for a shell that inspects the same; an empty string if the text has
+    characters that would act upon a terminal when they are pasted.
     """
+    if not text.replace("\n", "").isprintable():
+        return ""
     chosen = {"--tokenizer": tokenizer, "--grammar": grammar, "--overflow": overflow}
     options = [("--numbers", names) for names in numbers]
     options += [(name, value) for name, value in chosen.items() if value]
-    words = [word for option in options for word in option]
-    if text.isprintable():
-        return shlex.join(["numtok", "inspect", "--text", text, *words])
-    special = {"\\": "\\\\", "%": "%%"}
-    octal = "".join(
-        special.get(c, c) if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode())
-        for c in f"{text}\n"
-    )
-    return f"printf -- {shlex.quote(octal)} | {shlex.join(['numtok', 'inspect', '-', *words])}"
+    return shlex.join(["numtok", "inspect", "--text", text, *itertools.chain(*options)])

@@ -127,6 +127,7 @@ score answers.jsonl | --prediction other | --target other | --policy strict | --
 score answers.jsonl | --grounded ! name it by --sources | --sources target ! give --grounded | --tolerance 0.5 ! give --grounded
 score answers.jsonl | --ignore none ! give --grounded | --no-compute ! give --grounded | --fail-under 5 ! give --grounded
 score answers.jsonl --sources target --fail-under 0 | --grounded
+score answers.jsonl --sources target --grounded | --target other ! --target is for answers with one
 score answers.jsonl --grounded --fail-under 0 --sources other | --sources target | --tolerance 0.9
 score answers.jsonl --grounded --sources dated --fail-under 0 --prediction sum | --no-compute | --ignore none
 score answers.jsonl --grounded --sources dated --prediction target | --fail-under 0
