@@ -205,8 +205,8 @@ def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[
     rows: Iterable[tuple[int, Any]]
     try:
         with click.open_file(file, encoding="utf-8-sig") as stream:
-            if file.endswith((".csv", ".tsv")):
-                rows = _table(stream, "\t" if file.endswith(".tsv") else ",", file)
+            if (suffix := file.lower()[-4:]) in (".csv", ".tsv"):
+                rows = _table(stream, "\t" if suffix == ".tsv" else ",", file)
             else:
                 numbered = ((number, line) for number, line in enumerate(stream, 1) if line.strip())
                 rows = ((number, _parse(line, file, number)) for number, line in numbered)
@@ -228,6 +228,8 @@ def _table(lines: Iterable[str], delimiter: str, file: str) -> Iterator[tuple[in
     table, begin = csv.DictReader(lines, delimiter=delimiter, strict=True), 1
     try:
         names = table.fieldnames or ()
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"has two columns {twice[0]!r}; rename one of them", file, 1)
         begin = table.line_num + 1
         for row in table:
             if None in row or None in row.values():

@@ -40,9 +40,8 @@ _FUNCTIONS = _words(
     """log ln lg exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh sqrt cbrt pi gcd lcm mod
     max min floor ceil abs det root"""
 )
-_FACTORS = _FUNCTIONS - _words(
-    "min max floor ceil abs root"
-)  # 5 min is a time; 5 ln 2, 5 pi are products
+# 5 min is a time; 5 ln 2 and 5 pi are products
+_FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")
 _OR = _words("or oder ou или")
 _BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
@@ -333,7 +332,7 @@ class _Phrase:
         if not letter.isascii() and unicodedata.name(letter).startswith("LATIN"):
             return False  # à, é
         after = self.text[stop : min(stop + 9, self.stop)]
-        is_unit = self.has_number and not (self.words or self.link) and letter in _UNIT_LETTERS
+        is_unit = self.has_number and not self.words and letter in _UNIT_LETTERS
         if self.boxed or after.startswith(("$", "\\)", "\\]")):
             return not (is_unit and _UPRIGHT.search(self.text, max(self.start, start - 20), start))
         if self.link == "comma" and after.lstrip().startswith("="):  # n = 5, m = 3

@@ -274,12 +274,3 @@ def test_a_signal_leaves_nothing(sent, code, again, large, tmp_path):
     if sent == signal.SIGINT:
         assert errors.endswith("numtok: error: interrupted; nothing half-written is left\n")
     assert only_files(tmp_path) == set()
-
-
-def test_an_interrupt_while_waiting_for_standard_input(tmp_path):
-    command = [*NUMTOK, "encode", "-", "-o", f"{tmp_path}/a.parquet"]
-    with interrupts.start(command, stdin=subprocess.PIPE) as running:
-        # more than a pipe holds: it waits until most is read
-        running.stdin.write('{"text": "' + "a" * 500_000)
-        running.stdin.flush()
-        assert interrupts.end(running, signal.SIGINT) == 130 and only_files(tmp_path) == set()

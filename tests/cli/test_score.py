@@ -20,7 +20,7 @@ def test_table_and_json(tmp_path):
 
 
 def test_csv_and_deeper_fields(tmp_path):
-    table, deep = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    table, deep = tmp_path / "a.CSV", tmp_path / "b.jsonl"
     table.write_text('prediction,target\n"1,000",1000\n25%,0.25\n')
     assert "exact                         2   100.0%" in ok("score --policy finance", table)
     deep.write_text(json.dumps({"resps": [["#### 5"]], "doc": {"gold": 5}}))
@@ -60,6 +60,8 @@ def test_rows_that_could_be_read_as_others_are_refused(tmp_path, rows, place):
     file = tmp_path / "a.csv"
     file.write_bytes(b"target,prediction\n" + rows)
     assert place in refused("score", file)
+    file.write_bytes(b"target,prediction,target\n5,5,6\n")
+    assert "has two columns 'target'" in refused("score", file)
 
 
 def test_answers_of_any_kind(tmp_path):
