@@ -5,7 +5,6 @@ import hashlib
 import http.client
 import json
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -13,9 +12,8 @@ import urllib.parse
 import urllib.request
 from http.server import ThreadingHTTPServer
 
-import interrupts
 import pytest
-from command import NUMTOK, ok, refused
+from command import ok, refused
 from numtok_cli.playground import LONGEST, server
 from pages import BROWSER, HOSTILE, drawn, page_data
 
@@ -128,18 +126,6 @@ def test_a_link_is_drawn_and_hostile_text_does_not_run(port, tmp_path):
     assert "<title>numtok: Playground</title>" in made
     assert made.count('class="bits"') == 8 and "<h3>digits:1</h3>" in made
     assert "&lt;/script&gt;&lt;script&gt;document.title" in made
-
-
-def test_it_serves_until_it_is_interrupted():
-    with interrupts.start([*NUMTOK, "playground", "--port", "0", "--no-browser"]) as run:
-        assert run.stdout
-        url = run.stdout.readline().split()[0]
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
-        with urllib.request.urlopen(url) as page:
-            assert b"Playground" in page.read()
-        run.send_signal(signal.SIGINT)
-        told, problems = run.communicate()
-    assert (run.returncode, told) == (0, "ended\n") and "Traceback" not in problems
 
 
 def test_the_browser_is_opened_unless_told_otherwise(monkeypatch):

@@ -52,7 +52,8 @@ PLACES = ["\\boxed{%s}", "The answer is %s", "The answer is %s.", "#### %s", "%s
           "Answer: **%s**", "The answer is $%s$", "It took 3 steps.\nThe result is \\( %s \\)."]  # fmt: skip
 PARTS = r"""
 (-2)^2 | {3}^2 | \frac{1}{2}^2 | 2^{3^2} | x/2 | 2/x | 1/n | 5*x | 3xy | 2 x | 5 x^2 | 3\,i | f(2) | (x,5)
-y = x -1 | \text{Option } 3 | 2\pi | 2 pi | n = 5, m = 3 | x = 5, A = 3 | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{1,2\} | 3 \text{ or } 4
+y = x -1 | \text{Option } 3 | 2\pi | 2 pi | 3 root 2 | 5 halves | 3 quarters of it | 3 fifths of 10
+(3.2) million | ($1,234) thousand | n = 5, m = 3 | x = 5, A = 3 | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{1,2\} | 3 \text{ or } 4
 \pm 3 | 14:30 | \frac{x}{3} | 2\times3 | \gcd(12, 18) | 0.\overline{3} | 100! | 101_{2} | 10-20 | 5–6
 <0.1 | 12.5 ± 0.3 | not 7 | between 3 and 5 | 3 or 4 | log 5 | 10^-3.5 | 2**0.5 | 4 10/3 | 12,34,567 | 0,5
 1,57% | 3 + 4 | 12 - x | 3 plus 4 | 5 hundredths | x = 2, y = 3 | -(5) | |-5| | 5 mod 3 | more than 3
