@@ -284,7 +284,8 @@ def _reading(
 # what may stand before a minus that does not touch its number: nothing, an opening mark, "is"
 _BEFORE_SIGN = re.compile(
     r"(?:[=≈:;,#({\[<>]|\\[(\[]|(?<![\w)}\]%])\$|\\(?:approx|boxed\{)"
-    r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|ist|est|es|é|è|negative))\Z"
+    r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|about|around|approximately|roughly|nearly|almost|ist|est"
+    r"|es|é|è|negative))\Z"
 )
 _MARKUP = " \t*_`\"'"
 # that models write for a minus, in places where no dash stands; apart only behind =
