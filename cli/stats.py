@@ -147,8 +147,8 @@ def print_report(data: dict[str, Any]) -> None:
         _print_wrapped(sentence)
     if data["tasks"]:
         _title("for other tasks")
-        for task, model, name in data["tasks"]:
-            echo(f"  --task {task:<11} {name:<22} {model}")
+        for task, wanted, name in data["tasks"]:
+            echo(f"  --task {task:<11} {name:<22} {wanted}")
 
 
 def _title(text: str) -> None:

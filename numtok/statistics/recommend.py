@@ -44,8 +44,7 @@ class Advice(NamedTuple):
     task: str  # as ``numtok stats --task`` takes it
     take: str  # the representation, as the command line takes it
     needs: str  # what a model needs to read it
-    wanted: str  # what a reader wants
-    model: str  # what the model has to do
+    wanted: str  # what a reader wants of the numbers
     measured: str  # the finding, in a sentence
     against: str  # what speaks against it, in half a sentence
 
@@ -56,7 +55,6 @@ ADVICE = (
         "fone:6,4",
         "a layer and a head",
         wanted="numbers in answers right to the last digit: sums, prices, counts",
-        model="say sums and differences that are right to the last digit",
         measured="Sums and differences were learnt with fone in the fewest steps, all of them.",
         against="products of two digits were learnt less well from few pairs than with place:lsd on"
         " average, and the answers have to fit its digits too.",
@@ -66,7 +64,6 @@ ADVICE = (
         "place:lsd",
         "a layer",
         wanted="arithmetic and word problems, written digit by digit",
-        model="do arithmetic and word problems, written digit by digit",
         measured="Sums of whole numbers were learnt with place:lsd long before digits:1, and of"
         " products the most on average.",
         against="sums with digits behind the point came later than with digits:1, one seed of three"
@@ -78,7 +75,6 @@ ADVICE = (
         "logfourier",
         "a layer and a head",
         wanted="estimates of measured values",
-        model="estimate quantities",
         measured="Values of expressions were estimated with logfourier and the head of xval with a third"
         " of what xval left unexplained, and over twelve decades 96% or more were within 10%.",
         against="digits beyond the seventh are lost, and of eight tasks at once, where it was not"
@@ -89,7 +85,6 @@ ADVICE = (
         "quantile_bins:32,soft",
         "a layer and a head",
         wanted="columns of tables",
-        model="say a column of a table from the others",
         measured="Of models that read rows of two tables as text, those with quantile_bins:32,soft"
         " came nearest to a straight line on one, and were as near as those with xval:log on the"
         " other; fone with room for all numbers, digits:1 and bits were no better than the median.",
@@ -101,7 +96,6 @@ ADVICE = (
         "bits",
         "a layer and a head",
         wanted="texts whose numbers are only read",
-        model="read numbers and write words",
         measured="Small models read the value of bits; that this helps the words around is its paper's"
         " finding, and hardly showed.",
         against="sums were not learnt with it in short training, and a wrong bit of the exponent is"

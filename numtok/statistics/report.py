@@ -94,7 +94,7 @@ class Report:
             "grammar": _of_grammar(advice.grammar),
             "reasons": [*advice.reasons, *advice.against],
             "remarks": list(_remarks(self)),
-            "tasks": [(task, BY_TASK[task].model, name) for task, name in advice.by_task.items()],
+            "tasks": [(task, BY_TASK[task].wanted, name) for task, name in advice.by_task.items()],
             "tiles": list(_overview(of)),
             "headings": LOSS_HEADINGS,
             "losses": [_loss(one, advice.numbers) for one in self.losses] if of.numbers else [],
