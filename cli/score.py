@@ -187,8 +187,7 @@ def _show(table: str, values: dict[str, Any], data: str | None) -> None:
     """Print a report, and write it as JSON; only that if it goes to standard output."""
     from numtok.files import write_file
 
-    written = json.dumps(values, ensure_ascii=False, indent=2)
-    content = written.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair
+    content = json.dumps(values, indent=2)
     if data == "-":
         echo(content)
         return
