@@ -93,13 +93,13 @@ export new --to tokenizers --numbers digits:3 | --tokenizer mine | --grammar eur
 export new --to tokenizers | --numbers digits:3 | --numbers p10 ! digits:1
 export encoded.parquet out --to gpt-neox | --numbers digits:3 ! --numbers is for --to tokenizers
 finish damaged | --check ! 0
-inspect | --text 5
+inspect --numbers bits | --text 5
 inspect 5 | --text 6 ! not both
-inspect sample.jsonl | --row 2
+inspect sample.jsonl --numbers bits | --row 2
 inspect is5 | --row 2 ! is for a file | --text-column id ! is for a file
 inspect is5 | --format csv ! is for a file
-inspect sample.csv | --text-column id
-inspect semi.csv | --delimiter ;
+inspect sample.csv --numbers bits | --text-column id
+inspect semi.csv --numbers bits | --delimiter ;
 inspect is5 | --delimiter ; ! is for a file
 inspect encoded.parquet | --delimiter ; ! is for a text
 inspect encoded.parquet | --text-column id ! is for a text | --format csv ! is for a text
@@ -107,13 +107,13 @@ inspect encoded.parquet | --tokenizer mine ! another | --numbers p10 ! is for a 
 inspect encoded.parquet | --grammar data ! is for a text | --pattern 2 ! is for a text
 inspect encoded.parquet | --overflow clip ! is for a text | --html a.html
 inspect lines.txt | --format jsonl ! not valid JSON
-inspect 'is 5 or so' | --tokenizer mine
+inspect 'is 5 or so' --numbers bits | --tokenizer mine
 inspect 'is 5' | --numbers p10 | --html a.html
-inspect '1,234' | --grammar data
-inspect '1 2' | --pattern 2
+inspect '1,234' --numbers bits | --grammar data
+inspect '1 2' --numbers bits | --pattern 2
 inspect '1e99' --numbers bits | --overflow clip
 inspect '5' --numbers subword | --overflow clip ! has no overflow='clip' (--overflow)
-inspect '1 2 3' | --limit 1
+inspect '1 2 3' --numbers bits | --limit 1
 inspect 5 --html a.html | --limit 1 ! is for the terminal
 playground --port 0 --no-browser | --tokenizer /nowhere ! /nowhere
 playground | --port 70000 ! not in the range
