@@ -203,7 +203,7 @@ def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[
 
     rows: Iterable[tuple[int, Any]]
     try:
-        with click.open_file(file, encoding="utf-8-sig") as stream:
+        with click.open_file(file, encoding="utf-8-sig", errors="strict") as stream:
             if (suffix := file.lower()[-4:]) in (".csv", ".tsv"):
                 rows = _table(stream, "\t" if suffix == ".tsv" else ",", file)
             else:

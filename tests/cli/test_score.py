@@ -60,6 +60,7 @@ def test_rows_that_could_be_read_as_others_are_refused(tmp_path, rows, place):
     file = tmp_path / "a.csv"
     file.write_bytes(b"target,prediction\n" + rows)
     assert place in refused("score", file)
+    assert "is not UTF-8" in refused("score -", input=b'{"prediction": "5 \xe9", "target": 5}')
     file.write_bytes(b"target,prediction,target\n5,5,6\n")
     assert "has two columns 'target'" in refused("score", file)
 
