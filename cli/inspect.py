@@ -30,7 +30,7 @@ from .options import (
     group,
     refuse,
 )
-from .page import write_page
+from .page import page
 
 if TYPE_CHECKING:
     from numtok.corpus.row_viewer import StoredRow
@@ -134,7 +134,9 @@ def inspect(
         source = what if text is None else text
         data = _of_text(_from_stdin() if source in (None, "-") else source, **options)
     if html is not None:
-        write_page(data, html)
+        from numtok.files import write_file
+
+        write_file(html, page(data))
         echo(f"{shown(html)}: {data['title']}; open it in a browser")
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100

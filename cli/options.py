@@ -18,20 +18,10 @@ SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines 
 
 
 class Command(click.Command):
-    """A command. What all of them do: options that are given twice are refused, unless they are repeatable;
-    ``--grammar`` and ``--pattern`` become one grammar; a command with ``--quiet`` gets a
-    ``progress`` in its place, and what it returns, rows and their title, is printed.
+    """A command. What all of them do: ``--grammar`` and ``--pattern`` become one grammar; a command
+    with ``--quiet`` gets a ``progress`` in its place, and what it returns, rows and their title, is
+    printed.
     """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        for option in order:
-            single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
-            if single and order.count(option) > 1:
-                raise click.UsageError(
-                    f"{option.opts[-1]} is given twice, and only one of the values can be used", ctx
-                )
-        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> None:
         import logging
@@ -148,20 +138,6 @@ class Share(click.ParamType):  # type: ignore[type-arg]
         return int(match[1]), int(match[2])
 
 
-def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """Return the name of an input format. numtok, which knows them all, is imported once one is
-    given.
-    """
-    if name is None:
-        return None
-    from numtok.corpus.read.documents import INPUT_FORMATS
-
-    if name not in INPUT_FORMATS:
-        names = ", ".join(map(repr, INPUT_FORMATS))
-        raise click.BadParameter(f"{name!r} is not one of {names}.", ctx, param)
-    return name
-
-
 def token_or_id(_: click.Context, __: click.Parameter, value: Any) -> str | int | None:
     """Return digits as the id of a token, and any other text as it is."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
@@ -227,7 +203,6 @@ FORMAT = click.option(
     "--format",
     "input_format",
     metavar="FORMAT",
-    callback=_known_format,
     help="Read the inputs as this format, such as jsonl or csv, whatever their suffix.",
 )
 DELIMITER = click.option(

@@ -8,6 +8,7 @@ import base64
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -111,22 +112,23 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
             elif int(size) > LONGEST:
                 self._send(413, "the text is too long for this page; numtok inspect takes any")
             else:
-                status, answer = (
-                    _answer(self.rfile.read(int(size))) if self._is_for_us() else (403, {})
-                )
+                status, answer = _answer(self.rfile.read(int(size)))
                 self._send(status, json.dumps(answer), "application/json")
 
-        def _is_for_us(self) -> bool:
-            """Whether the request is from our page, not of a page from elsewhere, which could also
-            give its own name our address.
+        def parse_request(self) -> bool:
+            """Refuse what is not from our page, but of a page from elsewhere, which could also give
+            its own name our address.
             """
+            if not super().parse_request():
+                return False
             host = self.headers.get("Host", "")
             ours = f"http://{host}"
-            return bool(HOST.fullmatch(host)) and self.headers.get("Origin", ours) == ours
+            is_ours = bool(HOST.fullmatch(host)) and self.headers.get("Origin", ours) == ours
+            if not is_ours:
+                self._send(403, "only the page of 127.0.0.1 is answered")
+            return is_ours
 
         def _send(self, status: int, body: str, kind: str = "text/plain") -> None:
-            if not self._is_for_us():
-                status, body, kind = 403, "only the page of 127.0.0.1 is answered", "text/plain"
             data = body.encode()
             self.send_response(status)
             for name, value in {
@@ -221,18 +223,12 @@ def command_of(
     grammar: str | None,
     overflow: str | None,
 ) -> str:
-    """Return a line for a shell that inspects the same. Characters that act upon a terminal when
-    they are pasted are written as numbers, for printf.
+    """Return a command for a shell that inspects the same; an empty string if the text has
+    characters that would act upon a terminal when they are pasted.
     """
+    if not text.replace("\n", "").isprintable():
+        return ""
     chosen = {"--tokenizer": tokenizer, "--grammar": grammar, "--overflow": overflow}
     options = [("--numbers", names) for names in numbers]
     options += [(name, value) for name, value in chosen.items() if value]
-    words = [word for option in options for word in option]
-    if text.isprintable():
-        return shlex.join(["numtok", "inspect", "--text", text, *words])
-    special = {"\\": "\\\\", "%": "%%"}
-    octal = "".join(
-        special.get(c, c) if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode())
-        for c in f"{text}\n"
-    )
-    return f"printf -- {shlex.quote(octal)} | {shlex.join(['numtok', 'inspect', '-', *words])}"
+    return shlex.join(["numtok", "inspect", "--text", text, *itertools.chain(*options)])

@@ -14,7 +14,6 @@ import click
 
 from .console import echo, shown
 from .options import DEBUG, command, group, is_given, refuse
-from .page import check_folder
 
 EXAMPLES = """
 numtok score answers.jsonl --target answer --prediction output
@@ -137,8 +136,6 @@ def score(
     from numtok.score import report
 
     data = options["json"]
-    if data not in (None, "-"):
-        check_folder(data)  # before any answer is read
     if grounded:
         refuse("is for answers with one right number; leave out --grounded", "target")
         read_as = target_policy if is_given("target_policy") else policy
@@ -190,8 +187,7 @@ def _show(table: str, values: dict[str, Any], data: str | None) -> None:
     """Print a report, and write it as JSON; only that if it goes to standard output."""
     from numtok.files import write_file
 
-    written = json.dumps(values, ensure_ascii=False, indent=2)
-    content = written.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair
+    content = json.dumps(values, indent=2)
     if data == "-":
         echo(content)
         return
@@ -207,36 +203,20 @@ def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[
 
     rows: Iterable[tuple[int, Any]]
     try:
-        with click.open_file(file, encoding="utf-8-sig", errors="surrogateescape") as stream:
-            lines = _lines(stream, file)
-            if file.endswith((".csv", ".tsv")):
-                rows = _table(lines, "\t" if file.endswith(".tsv") else ",", file)
+        with click.open_file(file, encoding="utf-8-sig", errors="strict") as stream:
+            if (suffix := file.lower()[-4:]) in (".csv", ".tsv"):
+                rows = _table(stream, "\t" if suffix == ".tsv" else ",", file)
             else:
-                numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+                numbered = ((number, line) for number, line in enumerate(stream, 1) if line.strip())
                 rows = ((number, _parse(line, file, number)) for number, line in numbered)
             for number, row in rows:
                 yield [_field(row, one, file, number, one in nested) for one in fields]
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}; check the path and its permissions"
         raise InputError(reason, file) from error
-
-
-def _lines(stream: Iterable[str], file: str) -> Iterator[str]:
-    """Yield the lines of a file, whose bytes that are not UTF-8 are surrogates."""
-    from numtok.errors import InputError
-
-    for number, line in enumerate(stream, 1):
-        try:
-            line.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"not UTF-8: byte 0x{ord(line[error.start]) - 0xDC00:02x}; unpack the file if it is"
-                ' compressed, or convert it with "iconv -f ENCODING -t UTF-8"',
-                file,
-                number,
-                error.start + 1,
-            ) from None
-        yield line
+    except UnicodeDecodeError:
+        reason = "is not UTF-8; unpack it if it is compressed, or convert it with iconv"
+        raise InputError(reason, file) from None
 
 
 def _table(lines: Iterable[str], delimiter: str, file: str) -> Iterator[tuple[int, Any]]:
@@ -247,6 +227,8 @@ def _table(lines: Iterable[str], delimiter: str, file: str) -> Iterator[tuple[in
     table, begin = csv.DictReader(lines, delimiter=delimiter, strict=True), 1
     try:
         names = table.fieldnames or ()
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"has two columns {twice[0]!r}; rename one of them", file, 1)
         begin = table.line_num + 1
         for row in table:
             if None in row or None in row.values():

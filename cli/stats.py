@@ -28,7 +28,7 @@ from .options import (
     command,
     group,
 )
-from .page import check_folder, write_page
+from .page import page
 
 if TYPE_CHECKING:
     from numtok.statistics.report import Report
@@ -94,9 +94,6 @@ def stats(
     from numtok.statistics.report import Report
 
     data, compared = options.pop("json"), [one for names in numbers for one in parse(names)]
-    for path in (html, data):
-        if path not in (None, "-"):
-            check_folder(str(path))  # now rather than when all is counted
     progress.quiet |= data == "-"
     report = Report.of(corpus_stats(inputs, progress=progress, **options), compared or None, task)
     progress.clear()
@@ -106,7 +103,7 @@ def stats(
         write_file(data, json.dumps(report.to_json(), indent=1) + "\n")
     to_show = shown_report(report, ", ".join(inputs))
     if html is not None:
-        write_page(to_show, html)
+        write_file(html, page(to_show))
     if not progress.quiet:
         print_report(to_show)
 
@@ -150,8 +147,8 @@ def print_report(data: dict[str, Any]) -> None:
         _print_wrapped(sentence)
     if data["tasks"]:
         _title("for other tasks")
-        for task, model, name in data["tasks"]:
-            echo(f"  --task {task:<11} {name:<22} {model}")
+        for task, wanted, name in data["tasks"]:
+            echo(f"  --task {task:<11} {name:<22} {wanted}")
 
 
 def _title(text: str) -> None:

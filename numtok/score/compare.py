@@ -74,25 +74,19 @@ def answer_of(value_or_text: Value, policy: Policy) -> Answer | None:
         return value_or_text
     if isinstance(value_or_text, str):
         return final_number(value_or_text, policy)
-    if isinstance(value_or_text, Decimal | Fraction):
-        value: Exact = value_or_text
+    if isinstance(value_or_text, Fraction):
+        # Python writes decimals of any length, and integers of at most 4,300 digits
+        over, under = map(Decimal, value_or_text.as_integer_ratio())
+        return Answer(value_or_text, f"{over}/{under}", 0, 0)
+    if isinstance(value_or_text, Decimal):
+        value = value_or_text
     elif isinstance(value_or_text, numbers.Integral):
         value = Decimal(int(value_or_text))
     elif isinstance(value_or_text, numbers.Real):
         value = Decimal(str(value_or_text))  # as it prints in its own width, float32 too
     else:
         raise NumtokError(f"{value_or_text!r:.60} is neither a text nor a number")
-    if isinstance(value, Decimal) and not value.is_finite():
-        return None
-    return Answer(value, _written(value_or_text), 0, 0)
-
-
-def _written(value: numbers.Real | Decimal) -> str:
-    """Return the text of a value; Python writes integers of at most 4,300 digits alone."""
-    if not isinstance(value, numbers.Rational):
-        return str(value)
-    over, under = Decimal(int(value.numerator)), Decimal(int(value.denominator))
-    return str(over) if under == 1 else f"{over}/{under}"
+    return Answer(value, str(value), 0, 0) if value.is_finite() else None
 
 
 def digits_right(prediction: Answer, target: Answer) -> float:
@@ -123,7 +117,7 @@ def magnitude(value: Exact) -> tuple[int, int]:
         return 0, 0
     if isinstance(value, Decimal):
         return (-1 if value < 0 else 1), value.adjusted()
-    power = math.floor(_log10(abs(value)))
+    power = math.floor(math.log10(abs(value.numerator)) - math.log10(value.denominator))
     power += abs(value) >= Fraction(10) ** (power + 1)  # the logarithm is rounded
     power -= abs(value) < Fraction(10) ** power
     return (-1 if value < 0 else 1), power
@@ -200,8 +194,3 @@ def _tolerance(tolerance: float | str | Decimal) -> Fraction:
             f"a tolerance is a number from 0 on, such as 0.01 for 1%, not {tolerance!r}"
         )
     return value
-
-
-def _log10(value: Fraction) -> float:
-    """Return log10 of a fraction, whose numerator and denominator may be of any size."""
-    return math.log10(value.numerator) - math.log10(value.denominator)

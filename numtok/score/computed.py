@@ -39,9 +39,8 @@ class Wanted(NamedTuple):
     direction: int = 0
 
 
-Ranked = tuple[
-    tuple[int, ...], Found
-]  # a rank, of which the smallest is the likeliest, and operands
+# a rank, of which the smallest is the likeliest, and operands
+Ranked = tuple[tuple[int, ...], Found]
 
 
 class _Operation(NamedTuple):
@@ -120,12 +119,9 @@ _OPERATIONS = (  # the result of each is positive
 
 
 def computed_from(wanted: Sequence[Wanted], operands: Sequence[Operand]) -> Found:
-    """Return how a figure comes from at most two operands; the operands that stand closest together,
-    in one source if that can be.
-
-    Args:
-        wanted: the figure, once for each scale that it may be meant in.
-        operands: figures of the sources, in order of size.
+    """Return how a figure comes from at most two operands, which are in order of size; the operands
+    that stand closest together, in one source if that can be. ``wanted`` has the figure once for
+    each scale that it may be meant in.
     """
     ranked = (one for figure in wanted if figure.size for one in _candidates(figure, operands))
     _, nearest = min(ranked, key=lambda one: one[0], default=((), ((), "")))

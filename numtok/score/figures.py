@@ -303,12 +303,8 @@ def as_float(size: Fraction) -> float:
 
 
 def interval(text: str, figure: Quantity, tolerance: str | Fraction) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest size that a figure of ``text`` may stand for.
-
-    Args:
-        text: the answer.
-        figure: one of its figures, with a size.
-        tolerance: "exact", "rounding", or a share of the size in the source.
+    """Return the least and the largest size that a figure of ``text`` may stand for. The tolerance is
+    "exact", "rounding", or a share of the size in the source.
     """
     size = figure.size or Fraction(0)
     if tolerance == "exact" or not size or figure.kind:  # 2000 is no rounding of the year 1999

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -94,10 +95,12 @@ class GroundedReport:
     def __str__(self) -> str:
         rows = [("answers", self.answers, 0), ("  grounded", self.grounded_answers, self.answers)]
         rows += [("figures", self.figures, 0)]
-        rows += [(f"  {how}", count, self.figures) for how, count in _largest_first(self.found)]
+        rows += [
+            (f"  {how}", count, self.figures) for how, count in Counter(self.found).most_common()
+        ]
         rows += [("  ungrounded", self.ungrounded, self.figures)]
         rows += [("no claims", sum(self.ignored.values()), 0)]
-        rows += [(f"  {kind}", count, 0) for kind, count in _largest_first(self.ignored)]
+        rows += [(f"  {kind}", count, 0) for kind, count in Counter(self.ignored).most_common()]
         if self.capped:
             rows += [(f"over {MOST_OPERANDS} figures", self.capped, 0)]
         lines = [
@@ -109,10 +112,6 @@ class GroundedReport:
             for one in self.missing[:EXAMPLES]
         ]
         return "\n".join(lines)
-
-
-def _largest_first(counts: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda one: -one[1])
 
 
 def grounded_report(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from fractions import Fraction
 
-from numtok.score.reading import Answer, Reading
+from numtok.score.reading import SCALES, Answer, Reading
 
 
 class _Open(Enum):
@@ -37,10 +37,11 @@ _JOINS = _words(
     "and or to through plus minus times over than divided multiplied und oder et ou и или"
 )
 _FUNCTIONS = _words(
-    """log ln lg exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh sqrt cbrt gcd lcm mod max
-    min floor ceil abs det root"""
+    """log ln lg exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh sqrt cbrt pi gcd lcm mod
+    max min floor ceil abs det root"""
 )
-_FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")  # 5 min is a time, 5 ln 2 a product
+# 5 min is a time; 5 ln 2 and 5 pi are products
+_FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")
 _OR = _words("or oder ou или")
 _BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
@@ -55,8 +56,8 @@ _LABELS = _words(
     " section"
 )
 _BEHIND = _words(
-    "squared cubed factorial tenths hundredths thousandths thirds fourths fifths sixths sevenths"
-    " eighths ninths dozen dozens mil dutzend douzaine douzaines docena docenas dúzia dúzias dozzina dozzine дюжин"
+    "squared cubed factorial tenths hundredths thousandths halves thirds fourths fifths sixths"
+    " sevenths eighths ninths dozen dozens mil dutzend douzaine douzaines docena docenas dúzia dúzias dozzina dozzine дюжин"
     " дюжины hundert centaine centaines centinaia cientos сотен сотни"
 )
 # after these another part of the sentence begins
@@ -125,15 +126,9 @@ _TOKEN = re.compile(
 def read_quantities(
     text: str, readings: list[Reading], start: int, stop: int, boxed: bool = False
 ) -> Iterator[Answer | None]:
-    """Yield each quantity of the phrase text[start:stop] that holds a number: the number that it is
-    as a whole, or None.
-
-    Args:
-        text: a text.
-        start: where the phrase begins, in characters.
-        stop: where it ends.
-        readings: the numbers of the phrase, of :func:`numtok.score.reading.iterate_readings`.
-        boxed: the phrase is a formula, in which single letters are variables.
+    """Yield each quantity of the phrase text[start:stop] that holds a number, one of ``readings``: the
+    number that it is as a whole, or None. If ``boxed``, the phrase is a formula, in which single
+    letters are variables.
     """
     phrase = _Phrase(text, start, stop, boxed)
     at = start
@@ -237,9 +232,8 @@ class _Phrase:
         """Whether the k of 5k is a variable, as in a formula."""
         thousands = self.text[reading.stop - 1 : reading.stop] in ("k", "K")
         in_formula = self.boxed or self.text[reading.stop : reading.stop + 1] == "$"
-        return (
-            thousands and in_formula and reading.answer is not None and not reading.answer.currency
-        )
+        is_money = reading.answer is None or reading.answer.currency != ""
+        return thousands and in_formula and not is_money
 
     def _operand(self, stop: int) -> None:
         self.operand_stop, self.words, self.link, self.spoils, self.labels = stop, 0, "", 0, False
@@ -267,6 +261,8 @@ class _Phrase:
             self._formula(start, stop, token)
         elif word in _EQUALS:
             self._equals(start, stop, token)
+        elif self.has_number and not self.words and self._changes_number(word, start, stop):
+            self.open = _Open.SPOILT
         elif word in _FUNCTIONS or (word in _BOUNDS and self.open is _Open.NOTHING):
             self._function(word, 1)
         elif word in _JOINS:
@@ -275,8 +271,6 @@ class _Phrase:
             self._function(word, 3)
         elif word in _SPOILERS_BEFORE_OF and _OF.match(self.text, stop, self.stop):
             self._function(word, 1)
-        elif word in _BEHIND and self.has_number and not self.words:
-            self.open = _Open.SPOILT
         elif word in _ENDS and self._is_part(word, stop):
             self.link = "word"
         elif word == "per" and self.has_number and _NUMBER.match(self.text, stop, self.stop):
@@ -286,14 +280,26 @@ class _Phrase:
         else:
             self._plain_word(word)
 
+    def _changes_number(self, word: str, start: int, stop: int) -> bool:
+        """Whether a word directly behind a number makes another number of it."""
+        if word in SCALES:  # else it was read with the number
+            return self.text[start - 2 : start] == ") "  # $(3.2) million
+        if word == "root":  # 3 root 2
+            return _NUMBER.match(self.text, stop, self.stop) is not None
+        return word in _BEHIND or (  # 3 quarters of it
+            word in _SPOILERS_BEFORE_OF and _OF.match(self.text, stop, self.stop) is not None
+        )
+
     def _is_part(self, word: str, stop: int) -> bool:
         """Whether "of", "in", "by" or "à" joins two numbers: 25% of 80, 1 in 6, 5 by 6, 3 à 4."""
         if self.link == "word":
             return word in ("of", "by")
         if word == "by" and self.has_number and not self.words:
             return _SIDE.match(self.text, stop, self.stop) is not None
-        if not isinstance(self.open, Answer) or self.words:
+        if self.words or not self.has_number:
             return False
+        if not isinstance(self.open, Answer):
+            return word == "of"  # 3 fifths of 10
         if word == "à":
             return _NUMBER.match(self.text, stop, self.stop) is not None
         if word == "of":
@@ -303,8 +309,8 @@ class _Phrase:
     def _plain_word(self, word: str) -> None:
         if word in _ENDS:
             self._end_part()
-        elif self.link in ("operator", "times") and self.has_number:
-            self._named_operand()
+        elif self.link == "times" and self.has_number:  # but 5/day and 5 - that is all are numbers
+            self.open, self.link = _Open.SPOILT, ""
         elif self.link:
             self._end_part()
         self.words += 1
@@ -316,24 +322,17 @@ class _Phrase:
             self.end()
         self.words, self.link = 0, ""
 
-    def _named_operand(self) -> None:
-        """Read a word after an operator: 5 + tax; but 5/day and 5 - that is all are numbers."""
-        if self.link == "times":
-            self.open = _Open.SPOILT
-            self.link = ""
-        else:
-            self._end_part()
-
     def _is_variable(self, start: int, stop: int, letter: str) -> bool:
         """Whether a letter that stands alone is a variable, and no article or unit."""
-        if unicodedata.name(letter, "").split(" ")[0] not in ("LATIN", "GREEK", "MICRO", "OHM"):
+        script = unicodedata.name(letter, "").split(" ")[0]
+        if not letter.isascii() and script not in ("GREEK", "MICRO", "OHM"):  # à, é, 个
             return False
-        if not letter.isascii() and unicodedata.name(letter).startswith("LATIN"):
-            return False  # à, é
         after = self.text[stop : min(stop + 9, self.stop)]
         is_unit = self.has_number and not self.words and letter in _UNIT_LETTERS
         if self.boxed or after.startswith(("$", "\\)", "\\]")):
             return not (is_unit and _UPRIGHT.search(self.text, max(self.start, start - 20), start))
+        if self.link == "comma" and after.lstrip().startswith("="):  # n = 5, m = 3
+            return True
         if letter in "aAI" and (self.link == "comma" or not self.has_number or self.words):
             return not after[:1].isspace()
         return not (is_unit or (letter == "a" and re.match(r"\s+[^\W\d_]{2}", after)))

@@ -28,7 +28,7 @@ from numtok.score.policy import Policy, policy_named
 MOST_DIGITS = 4_000  # of a fraction or a power; longer ones are not read
 MOST_BLANK = 200  # characters between a line and the one that it follows
 _EXACT = Context(prec=999_999_999_999, Emax=999_999_999_999_999_999, Emin=-999_999_999_999_999_999)
-_SCALES = {
+SCALES = {
     "hundred": 2,
     "thousand": 3,
     "million": 6,
@@ -39,7 +39,7 @@ _SCALES = {
     "lakh": 5,
     "crore": 7,
 }
-_SCALES |= {  # of the other languages that answers are looked for in
+SCALES |= {  # of the other languages that answers are looked for in
     word: power
     for power, words in {
         3: "tausend tsd mille mila millier migliaia millar millares тыс тысяча тысячи тысяч"
@@ -59,7 +59,7 @@ _HAN_SCALES |= {"백": 2, "천": 3, "만": 4, "억": 8, "조": 12}
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
 _SHORT_SCALES |= {"mn": 6, "Mn": 6, "MM": 6, "mm": 6, "tn": 12, "Cr": 7, "cr": 7}
 _SHORT_SCALES |= {"mi": 6, "bi": 9, "tri": 12, "Md": 9, "Mds": 9}  # R$ 5 bi, 5 Mds €
-_ANY_SCALE = re.compile("|".join(sorted(_SCALES, key=len, reverse=True)))
+_ANY_SCALE = re.compile("|".join(sorted(SCALES, key=len, reverse=True)))
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
 _PERCENT = (
@@ -136,13 +136,8 @@ def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
 def iterate_readings(
     text: str, policy: Policy, start: int = 0, stop: int | None = None
 ) -> Iterator[Reading]:
-    """Yield every number of a text, or of some lines of it, those without a value too.
-
-    Args:
-        text: a text.
-        policy: how numbers are written.
-        start: where the first line begins.
-        stop: where the last line ends.
+    """Yield every number of a text, or of its lines from ``start`` to ``stop``, those without a value
+    too.
     """
     offset = max(start - 1, 0)  # with the line feed before
     lines = text[offset:stop]
@@ -289,7 +284,8 @@ def _reading(
 # what may stand before a minus that does not touch its number: nothing, an opening mark, "is"
 _BEFORE_SIGN = re.compile(
     r"(?:[=≈:;,#({\[<>]|\\[(\[]|(?<![\w)}\]%])\$|\\(?:approx|boxed\{)"
-    r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|ist|est|es|é|è|negative))\Z"
+    r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|about|around|approximately|roughly|nearly|almost|ist|est"
+    r"|es|é|è|negative))\Z"
 )
 _MARKUP = " \t*_`\"'"
 # that models write for a minus, in places where no dash stands; apart only behind =
@@ -349,7 +345,7 @@ def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | No
                 value = _power(value, exponent)
     shift = _SHORT_SCALES.get((part["short"] or part["kilo"] or "").strip(), 0)
     words = (part["scale"] or "").lower()
-    shift += sum(_SCALES[word] for word in _ANY_SCALE.findall(words))
+    shift += sum(SCALES[word] for word in _ANY_SCALE.findall(words))
     shift += sum(_HAN_SCALES[one] for one in (part["han"] or "").strip())
     if shift and value is not None:
         return value * 10**shift if isinstance(value, Fraction) else _shifted(value, shift)

@@ -40,16 +40,17 @@ class Report:
 
     Attributes:
         total: pairs with a target that is a number.
-        exact, within_1_percent, within_10_percent, same_magnitude: how many are; the last means
-            the same sign and the same power of ten of the first digit.
+        exact, within_1_percent, within_10_percent, same_magnitude: how many are, of the target's
+            kind (per cent, unit, currency, as the policy has it); the last means the same sign and
+            the same power of ten of the first digit.
         unparseable: predictions without a number; they count as wrong everywhere.
         looks_cut: predictions that seem to stop before their end, with or without a number, see
             :func:`numtok.score.looks_cut`.
         without_target: targets without a number; counted here alone.
         digits_right: mean of :func:`numtok.score.digits_right` over those that could be read, an
-            exact one counting 15.
+            exact one counting 15, one of another kind than the target 0.
         compared: answers that the next three are made of: those that could be read and are of the
-            target's kind (per cent, unit, currency, as the policy has it).
+            target's kind.
         mean_absolute_error: mean of \\|answer - target\\|.
         median_relative_error: median of \\|answer - target\\| / \\|target\\|, 0.05 for 5%; without
             targets of 0.
@@ -176,16 +177,18 @@ def report(
             continue
         if is_cut:
             _note(result.cut_examples, index, prediction)
-        readings = value_pairs(answer, wanted, answers_as)
-        values = max(readings, key=lambda pair: leading_digits_right(*pair))
         exact = equal(answer, wanted, 0, answers_as)
         result.exact += exact
         result.within_1_percent += equal(answer, wanted, "0.01", answers_as)
         result.within_10_percent += equal(answer, wanted, "0.1", answers_as)
-        result.same_magnitude += exact or magnitude(values[0]) == magnitude(values[1])
-        digits.append(MOST_RIGHT if exact else min(MOST_RIGHT, leading_digits_right(*values)))
+        right = 0.0
         if is_same_kind(answer, wanted, answers_as):
+            readings = value_pairs(answer, wanted, answers_as)
+            values = max(readings, key=lambda pair: leading_digits_right(*pair))
+            right = MOST_RIGHT if exact else min(MOST_RIGHT, leading_digits_right(*values))
+            result.same_magnitude += exact or magnitude(values[0]) == magnitude(values[1])
             compared.append((rounded(values[0]), rounded(values[1])))
+        digits.append(right)
         if not exact and len(result.mistakes) < EXAMPLES:
             result.mistakes.append((index, answer.text[:_LONGEST], wanted.text[:_LONGEST]))
     result.digits_right = statistics.fmean(digits) if digits else 0.0

@@ -1,6 +1,6 @@
 """Which representation to take for a corpus and a task, and why, in plain words. The task decides,
-by the table of :mod:`numtok.statistics.advice`; the numbers say with which options, or that another
-has to be taken:
+by ``ADVICE``, of which docs/choosing.md has the evidence (small models, trained from scratch); the
+numbers say with which options, or that another has to be taken:
 
 - ``exact``: ``fone``, with the digits that 99% of the numbers need; ``place:lsd`` if more than 5% of
   the numbers are too long for 16 digits on either side of the point;
@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from numtok.errors import InputError
 from numtok.options import shown_option
-from numtok.statistics.advice import BY_TASK, PLAIN, TASKS, Advice
 from numtok.statistics.losses import Loss
 from numtok.statistics.statistics import Statistics
 
@@ -37,6 +36,75 @@ _HINTS = {
     "grouped in lakhs": ("12,34,567, grouped in lakhs", "indian"),
 }
 ALTERNATIVES = 3  # that hold as many numbers exactly, and are named
+
+
+class Advice(NamedTuple):
+    """A task, and the representation that was best at it."""
+
+    task: str  # as ``numtok stats --task`` takes it
+    take: str  # the representation, as the command line takes it
+    needs: str  # what a model needs to read it
+    wanted: str  # what a reader wants of the numbers
+    measured: str  # the finding, in a sentence
+    against: str  # what speaks against it, in half a sentence
+
+
+ADVICE = (
+    Advice(
+        "exact",
+        "fone:6,4",
+        "a layer and a head",
+        wanted="numbers in answers right to the last digit: sums, prices, counts",
+        measured="Sums and differences were learnt with fone in the fewest steps, all of them.",
+        against="products of two digits were learnt less well from few pairs than with place:lsd on"
+        " average, and the answers have to fit its digits too.",
+    ),
+    Advice(
+        "arithmetic",
+        "place:lsd",
+        "a layer",
+        wanted="arithmetic and word problems, written digit by digit",
+        measured="Sums of whole numbers were learnt with place:lsd long before digits:1, and of"
+        " products the most on average.",
+        against="sums with digits behind the point came later than with digits:1, one seed of three"
+        " was no better than fone in products, and without its layer of places it is digits:1 read"
+        " backwards.",
+    ),
+    Advice(
+        "estimate",
+        "logfourier",
+        "a layer and a head",
+        wanted="estimates of measured values",
+        measured="Values of expressions were estimated with logfourier and the head of xval with a third"
+        " of what xval left unexplained, and over twelve decades 96% or more were within 10%.",
+        against="digits beyond the seventh are lost, and of eight tasks at once, where it was not"
+        " among those tried, quantile_bins:64,soft was near most often on average.",
+    ),
+    Advice(
+        "column",
+        "quantile_bins:32,soft",
+        "a layer and a head",
+        wanted="columns of tables",
+        measured="Of models that read rows of two tables as text, those with quantile_bins:32,soft"
+        " came nearest to a straight line on one, and were as near as those with xval:log on the"
+        " other; fone with room for all numbers, digits:1 and bits were no better than the median.",
+        against="a model writes a place between two edges, so that its answers are near and seldom"
+        " exact, and numbers beyond those that it was fitted to stay text.",
+    ),
+    Advice(
+        "read",
+        "bits",
+        "a layer and a head",
+        wanted="texts whose numbers are only read",
+        measured="Small models read the value of bits; that this helps the words around is its paper's"
+        " finding, and hardly showed.",
+        against="sums were not learnt with it in short training, and a wrong bit of the exponent is"
+        " wrong by orders of magnitude; exponent_bins were read as well.",
+    ),
+)
+BY_TASK = {one.task: one for one in ADVICE}
+TASKS = tuple(BY_TASK)
+PLAIN = "digits:1,bare"  # for a model that stays as it is
 
 
 @dataclass(frozen=True)
@@ -61,7 +129,7 @@ class Recommendation:
 def recommend(
     statistics: Statistics, compared: Sequence[Loss], task: str | None = None
 ) -> Recommendation:
-    """Recommend what to take for the task, one of :data:`numtok.statistics.advice.TASKS`, by the
+    """Recommend what to take for the task, one of ``TASKS``, by the
     losses of all candidates. InputError for an unknown task.
     """
     if task is not None and task not in BY_TASK:
@@ -146,9 +214,8 @@ def _against(advice: Advice, chosen: Loss, compared: Sequence[Loss]) -> Iterator
         for loss in others[:ALTERNATIVES]
     ]:
         yield f"At least as many numbers are exact in {', '.join(exact_names)}."
-    needs = {"value": "a layer and a head", "tokens, layer": "a layer"}[advice.kind]
     yield (
-        f"{chosen.name} needs {needs} of numtok, so the model becomes a NumberModel; {PLAIN.take}"
+        f"{chosen.name} needs {advice.needs} of numtok, so the model becomes a NumberModel; {PLAIN}"
         " changes nothing but the vocabulary."
     )
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,9 @@ import numpy as np
 from numtok.options import shown_option
 from numtok.representations import Representation, XVal
 from numtok.representations.magnitudes import clipping
-from numtok.statistics.advice import BY_TASK
 from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses
-from numtok.statistics.recommend import Recommendation, recommend
+from numtok.statistics.recommend import BY_TASK, Recommendation, recommend
 from numtok.statistics.statistics import Statistics
 
 # of the counts at either end of an axis are shown as one, lest few outliers take it all
@@ -95,7 +95,7 @@ class Report:
             "grammar": _of_grammar(advice.grammar),
             "reasons": [*advice.reasons, *advice.against],
             "remarks": list(_remarks(self)),
-            "tasks": [(task, BY_TASK[task].model, name) for task, name in advice.by_task.items()],
+            "tasks": [(task, BY_TASK[task].wanted, name) for task, name in advice.by_task.items()],
             "tiles": list(_overview(of)),
             "headings": LOSS_HEADINGS,
             "losses": [_loss(one, advice.numbers) for one in self.losses] if of.numbers else [],
@@ -212,7 +212,8 @@ def _lists(statistics: Statistics) -> Iterator[dict[str, Any]]:
     """Yield the tables of written forms, most frequent values, and units."""
     counts = statistics.units.counts.items()
     units = [(unit, n) for unit, n in counts if unit.lower() not in FUNCTION_WORDS]
-    forms = _most(statistics.counts.labelled("forms")) + _most(statistics.counts.labelled("marks"))
+    written = map(statistics.counts.labelled, ("forms", "marks"))
+    forms = [row for counts_by_label in written for row in Counter(counts_by_label).most_common()]
     note = "each number has one form, and any of the marks"
     behind = "the word or symbol right behind a number, function words aside"
     values, columns = list(statistics.values.counts.items())[:LISTED], ("numbers",)
@@ -278,7 +279,3 @@ def _axis(counts: Any, labels: Sequence[str], fold: bool = True) -> list[tuple[A
     if high < last:
         rows.append((f"{labels[high + 1]} and more", *counts[:, high + 1 :].sum(1).tolist()))
     return rows
-
-
-def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda pair: -pair[1])

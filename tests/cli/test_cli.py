@@ -196,7 +196,6 @@ def wrong(tmp_path_factory):
     (folder / "numbers.txt").write_text("1 2 3\n")
     (folder / "huge.txt").write_text("c 1e400\n")
     (folder / "there.parquet").write_bytes(b"")
-    (folder / "scored.jsonl").write_text('{"prediction": "5", "target": 5}\n')
     pq.write_table(pa.table({"text": ["1"]}), folder / "foreign.parquet")
     told = ok(f"train {SAMPLE} -o {folder}/mine --vocab-size 600 --min-frequency 1")
     assert "600\n" in told
@@ -219,10 +218,7 @@ def wrong(tmp_path_factory):
         ("train numbers.txt -o t", "no text to train on"),
         ("train sample.jsonl -o mine", "exists already"),
         ("stats sample.jsonl --pattern [a-z]+", "sample.jsonl, row 1"),
-        ("stats sample.jsonl --html no/page.html", "there is no folder"),
-        ("stats sample.jsonl --json no/report.json", "there is no folder"),
-        ("inspect 5 --html no/a.html", "there is no folder"),
-        ("score scored.jsonl --json no/report.json", "there is no folder"),
+        ("encode sample.jsonl -o b.parquet --format jsnl", "unknown format 'jsnl'; known are jsonl, "),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_leave_nothing(words, message, wrong, monkeypatch):
@@ -234,18 +230,9 @@ def test_errors_are_one_line_and_leave_nothing(words, message, wrong, monkeypatc
     assert message in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("nope", "No such command 'nope'"),
-        ("encode a -o b --scale 1 --scale 2", "is given twice"),
-        ("encode a -o b --output p", "is given twice"),
-        ("encode a -o b --format jsnl", "'jsnl' is not one of 'jsonl', 'json', 'csv', 'tsv', "),
-    ],
-)
-def test_usage_errors_have_their_own_code(words, told):
-    result = run(words)
-    assert result.exit_code == 2 and told in result.stderr
+def test_usage_errors_have_their_own_code():
+    result = run("nope")
+    assert result.exit_code == 2 and "No such command 'nope'" in result.stderr
 
 
 def test_a_bug_is_told_apart_and_debug_shows_it(folder, monkeypatch):
@@ -287,12 +274,3 @@ def test_a_signal_leaves_nothing(sent, code, again, large, tmp_path):
     if sent == signal.SIGINT:
         assert errors.endswith("numtok: error: interrupted; nothing half-written is left\n")
     assert only_files(tmp_path) == set()
-
-
-def test_an_interrupt_while_waiting_for_standard_input(tmp_path):
-    command = [*NUMTOK, "encode", "-", "-o", f"{tmp_path}/a.parquet"]
-    with interrupts.start(command, stdin=subprocess.PIPE) as running:
-        # more than a pipe holds: it waits until most is read
-        running.stdin.write('{"text": "' + "a" * 500_000)
-        running.stdin.flush()
-        assert interrupts.end(running, signal.SIGINT) == 130 and only_files(tmp_path) == set()

@@ -99,12 +99,3 @@ def test_a_file_of_options(corpus):
     assert made.equals(jobs.table(Path("same"))) and "number_bits" in made.column_names
     ok("encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2")
     assert list(jobs.shards(Path("other"))) == ["00000-of-00002.parquet", "00001-of-00002.parquet"]
-
-
-def test_a_folder_that_is_no_job(corpus):
-    assert "is not the folder of a job" in refused("finish", "in")
-    assert "is not the folder of a job" in refused("finish", "nowhere")
-    ok("encode", "in", "-o", "out/", "--shards", "2", "-q")
-    assert "out: holds another job: shards was 2, now it is 3. Choose another" in refused(
-        "encode", "in", "-o", "out/", "--shards", "3"
-    )

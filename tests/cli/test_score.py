@@ -9,7 +9,7 @@ ROWS = [{"output": "It costs $29.00.", "answer": "#### 29"}, {"output": "?", "an
 
 
 def test_table_and_json(tmp_path):
-    file, data = tmp_path / "a.jsonl", tmp_path / "report.json"
+    file, data = tmp_path / "a.jsonl", tmp_path / "made" / "report.json"
     file.write_text("\n".join(json.dumps(row) for row in ROWS))
     fields = ["--prediction", "output", "--target", "answer"]
     told = ok("score", file, *fields, "--json", data)
@@ -20,7 +20,7 @@ def test_table_and_json(tmp_path):
 
 
 def test_csv_and_deeper_fields(tmp_path):
-    table, deep = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    table, deep = tmp_path / "a.CSV", tmp_path / "b.jsonl"
     table.write_text('prediction,target\n"1,000",1000\n25%,0.25\n')
     assert "exact                         2   100.0%" in ok("score --policy finance", table)
     deep.write_text(json.dumps({"resps": [["#### 5"]], "doc": {"gold": 5}}))
@@ -53,13 +53,16 @@ def test_errors(tmp_path, content, options, message):
         (b"1072,1,072\n", "a.csv:2: "),  # and not the answer 1
         (b"5,5\n1072\n", "a.csv:3: "),
         (b'5,"never closed\n6,7\n', "a.csv:2: "),  # and not one row
-        (b"5,\xe9\n", "a.csv:2:3: not UTF-8"),
+        (b"5,\xe9\n", "a.csv: is not UTF-8"),
     ],
 )
 def test_rows_that_could_be_read_as_others_are_refused(tmp_path, rows, place):
     file = tmp_path / "a.csv"
     file.write_bytes(b"target,prediction\n" + rows)
     assert place in refused("score", file)
+    assert "is not UTF-8" in refused("score -", input=b'{"prediction": "5 \xe9", "target": 5}')
+    file.write_bytes(b"target,prediction,target\n5,5,6\n")
+    assert "has two columns 'target'" in refused("score", file)
 
 
 def test_answers_of_any_kind(tmp_path):
@@ -107,18 +110,3 @@ def test_sources_of_another_country_and_without_computing(tmp_path):
     assert run("", *words).exit_code == 3
     assert "sum" in ok("", *words, "--target-policy", "default")
     assert run("", *words, "--target-policy", "default", "--no-compute").exit_code == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--grounded"], "needs the field of the sources; name it by --sources"),
-        (["--grounded", "--sources", "a", "--target", "b"], "--target is for answers with one"),
-        (["--sources", "a"], "--sources is for figures of sources; give --grounded too"),
-        (["--fail-under", "5"], "--fail-under is for figures of sources"),
-    ],
-)
-def test_options_of_figures_go_together(tmp_path, words, message):
-    file = tmp_path / "a.jsonl"
-    file.write_text('{"prediction": "5", "target": "5", "a": "5"}')
-    assert message in refused("score", file, *words)

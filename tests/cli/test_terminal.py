@@ -146,11 +146,10 @@ def test_a_terminal_that_goes_away_leaves_nothing(ignored, code, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == (["a.parquet"] if ignored else [])
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "cp932", "latin-1"])
-def test_characters_that_an_encoding_lacks_are_question_marks(encoding, tmp_path):
+def test_characters_that_an_encoding_lacks_are_question_marks(tmp_path):
     """As on Windows, where standard output goes to a pipe or a file."""
     Path(tmp_path, "a.txt").write_text("温 5.5 °C, -1e3\n", "utf-8")
     for command in ("stats a.txt", 'inspect "温 5.5 °C, -1e3" --numbers bits', "encode --help"):
-        done = shell(f"PYTHONIOENCODING={encoding} {NUMTOK} {command}", tmp_path)
+        done = shell(f"PYTHONIOENCODING=cp1252 {NUMTOK} {command}", tmp_path)
         assert done.returncode == 0, done.stderr
         assert "?" in done.stdout or not command.startswith("stats")

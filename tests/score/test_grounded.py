@@ -48,65 +48,6 @@ def read(case):
     ]
 
 
-@pytest.mark.parametrize(
-    ("answer", "source", "how"),
-    [
-        ("about $500 million", "$487 million", "rounded"),  # as about 500 and 487
-        ("~10k users", "10,512 users", "rounded"),
-        ("about 10 thousand", "10,512", "rounded"),
-        ("about 1.50 million", "1.6 million", ""),
-        ("$500 million", "$487 million", ""),
-        ("5 Mio. Euro", "5 Euro", ""),
-        ("5 Mio. Euro", "5,000,000 Euro", "exact"),
-        ("2.5 hours", "two and a half hours", "exact"),
-        ("1.75 million", "one and three quarters million", "exact"),
-        ("0.625", "five eighths", "exact"),
-        ("20", "the twenty-first and the twenty-fifth", ""),
-        ("4", "the twenty-fifth", ""),
-        ("2 hours", "two and three quarters hours", ""),
-        ("a loss of $3.2 million", "$(3.2) million", "scale"),
-        ("$1.2 billion", "(USD m) 1,234.5", "rounded"),
-        ("$1.2 billion", "in £m: 1,234.5", "rounded"),
-        ("Rs 1,234.5 crore", "(Rs. in crore) 1,234.5", "scale"),
-        ("5 M€", "5 million euros", "exact"),
-        ("-5 °C", "\u20115 °C", "exact"),
-        ("**$5.2** million", "5,200,000 dollars", "exact"),
-        ("14.2 × 10⁹ cells", "14.2 x10^9 cells", "exact"),
-        ("0.52 g", "52% of it", ""),  # a measure is no share
-        ("$0.52", "52% of it", ""),
-        ("52%", "0.52 g", ""),
-        ("52%", "a share of 0.52", "percent"),
-        ("in 1500 mL", "in 1500 mL", "exact"),  # no year
-        ("5,000 m^2", "5 km^2", ""),
-        ("12,000 dogs", "12 dogs, 5,000 cats", ""),  # the source states no thousands
-        ("12 dogs", "12,000 dogs, 5,000 cats", ""),
-        ("12,000 dogs", "dogs (x 1,000): 12", "scale"),
-        ("300,000 km/s", "299,792,458 m/s", "rounded"),
-        ("12,000 dogs", "12 dogs (1,000), cats for ($1,000)", ""),
-        # both ends of a range have its scale
-        ("5\u201110%", "5% and 10%", "exact"),
-        ("$1.2-1.5M", "$1.2 million and $1.5 million", "scale"),
-        ("5\u201110 million", "5 million and 10 million", "scale exact"),
-        ("120 units", "120 150 2030", "exact"),  # a row of a table, and no telephone number
-    ],
-)
-def test_scales_and_halves(answer, source, how):
-    figures = grounded(answer, source, compute=False)
-    assert " ".join(dict.fromkeys(figure.how for figure in figures)) == how
-
-
-@pytest.mark.parametrize(
-    ("answer", "source", "how"),
-    [
-        ("fell 6.7 points", "from 64.9% to 58.2%", "difference"),
-        ("fell 6.7 points", "from 64.9 to 58.2", "difference"),
-        ("fell 6.7 dollars", "from 64.9% to 58.2%", ""),
-    ],
-)
-def test_points_are_the_difference_of_two_percentages(answer, source, how):
-    assert [figure.how for figure in grounded(answer, source)] == [how]
-
-
 @pytest.mark.parametrize("topic", sorted({case["topic"] for case in CASES} - {WRONG}))
 def test_cases(topic):
     for case in (case for case in CASES if case["topic"] == topic):
@@ -222,19 +163,6 @@ def test_ignore_names_kinds():
     assert [one.ungrounded for one in grounded(text, "", ignore=())] == [True, True, True]
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("a ratio of 3:10 at 3:10", ["", "", "time", "time"]),
-        ("300 at least, 85 the highest ever, the 3 very largest", ["", "", "count"]),
-        ("120 150 1030 or (555) 123-4567", ["", "", "", "name", "name", "name"]),
-        ("COVID\u201119 in 2019\u20112021", ["name", "year", "year"]),
-    ],
-)
-def test_figures_that_claim_nothing(text, kinds):
-    assert [one.ignored for one in grounded(text, "")] == kinds
-
-
 def test_a_report_counts_figures_and_names_those_that_are_missing():
     answers = ["It has 12 rooms, 3 of 4 let (75%), since 2019.", "It has 13 rooms.", None]
     made = grounded_report(answers, ["12 rooms; 3 of 4 are let"] * 3)
@@ -248,7 +176,7 @@ def test_a_report_counts_figures_and_names_those_that_are_missing():
     assert grounded_report([], []).to_dict()["share"] is None
 
 
-@pytest.mark.parametrize("found", [7, 14, 29, 57, 95])
+@pytest.mark.parametrize("found", [29, 57])
 def test_a_share_that_is_asked_for_is_enough(found, tmp_path):
     figures = [f"{n}.5" for n in range(100)]
     file = tmp_path / "a.jsonl"

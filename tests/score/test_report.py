@@ -1,4 +1,6 @@
-"""The errors of estimates, and answers that look cut."""
+"""Reports on answers: the errors of estimates, answers that look cut; and targets and rewards, read by
+a policy of their own, exactly, and whatever form they come in.
+"""
 
 import json
 import math
@@ -11,7 +13,8 @@ from command import ok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.score import Policy, equal, looks_cut, report
+from numtok.score import POLICIES, Policy, equal, looks_cut, report
+from numtok.score.adapters import as_digits, number_reward
 
 VALUES = st.integers(-(10**6), 10**6).map(lambda whole: whole / 1000)
 
@@ -39,6 +42,10 @@ def test_only_what_can_be_compared_has_an_error():
     assert (told.total, told.compared, told.unparseable) == (3, 1, 1)
     assert (told.mean_absolute_error, told.median_relative_error) == (1, 0.25)
     assert math.isnan(told.r_squared)
+    rows = [" ".join(line.split()) for line in str(told).splitlines()]
+    assert "unparseable 1 33.3%" in rows and "no target 1" in rows
+    assert "median relative error 25% of 1 answers" in rows
+    assert "target 4: no number in 'none'" in rows and "answer 2: no number in 'no idea'" in rows
     nothing = json.loads(json.dumps(report(["?"], ["5"]).to_dict(), allow_nan=False))
     assert nothing["mean_absolute_error"] is nothing["r_squared"] is None
 
@@ -60,22 +67,6 @@ def test_huge_numbers_are_no_obstacle():
             )
             json.dumps(report([found, "1"], [wanted, "2"]).to_dict(), allow_nan=False)
     assert report(["2e400", "1"], ["1e400", "1"]).median_relative_error == 0.5
-
-
-def test_the_command_tells_them(tmp_path):
-    file, data = tmp_path / "a.jsonl", tmp_path / "a.json"
-    rows = [{"prediction": f"It is {x}.", "target": y} for x, y in [(1, 2), (4, 4), (7, 6)]]
-    rows.append({"prediction": "She has 24. So in all 7", "target": "none"})
-    rows.append({"prediction": "She has 24. So in all 100", "target": 1000})
-    file.write_text("\n".join(map(json.dumps, rows)))
-    lines = [" ".join(line.split()) for line in ok("score", file, "--json", data).splitlines()]
-    assert "looks cut 1 25.0%" in lines and "no target 1" in lines
-    assert any(line.startswith("median relative error 33.3%") for line in lines)
-    assert "answer 5: looks cut, 'She has 24. So in all 100'" in lines
-    assert "target 4: no number in 'none'" in lines
-    made = json.loads(data.read_text())
-    assert (made["compared"], made["looks_cut"], made["without_target"]) == (4, 1, 1)
-    assert made["median_relative_error"] == pytest.approx((1 / 6 + 1 / 2) / 2)
 
 
 CUT = [
@@ -110,6 +101,7 @@ def test_what_looks_cut():
         assert report([whole], [whole], policy, policy).exact == 1
     told = report([*CUT, *WHOLE], ["72"] * len(CUT + WHOLE))
     assert (told.total, told.looks_cut) == (len(CUT + WHOLE), len(CUT))
+    assert "answer 4: looks cut, " in str(told)
 
 
 def test_integers_that_python_does_not_write():
@@ -117,3 +109,76 @@ def test_integers_that_python_does_not_write():
     assert equal(long, long) and not equal(long, long + 1) and equal(Fraction(1, long), "1e-5000")
     scored = report([long, Fraction(1, long)], [long + 1, 1])
     assert scored.total == 2 and scored.exact == 0 and scored.mistakes[0][1].startswith("1000")
+
+
+def test_an_answer_of_another_kind_has_no_right_digits():
+    told = report(["5 miles", "5 km"], ["5 km", "5 km"], Policy(units="match"))
+    assert (told.exact, told.within_10_percent, told.same_magnitude) == (1, 1, 1)
+    assert told.digits_right == 7.5
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(value=st.decimals(allow_nan=False, allow_infinity=False))
+def test_a_plain_decimal_is_itself_whatever_reads_the_answers(policy, value):
+    assert equal(value, f"{value}", 0, policy) and equal(value, f"{value:f}", 0, policy)
+
+
+def test_targets_that_are_no_plain_decimals_need_a_policy():
+    told = report(["1,5", "5"], ["1.5", "1.5"], "european")
+    assert (told.total, told.exact) == (2, 1)
+    told = report(["5", "5"], ["1,5", "1.234,5"], "european")  # no plain decimals: neither is 5
+    assert (told.total, told.without_target) == (0, 2)
+    assert told.target_examples == [(0, "1,5"), (1, "1.234,5")]
+    told = report(["1,5"], ["1,5"], "european", "european")
+    assert (told.total, told.exact) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "number", ["12345678901234567890.5", "2e400", "-1e-400", "0.1", "7" * 5_000, "1E+5"]
+)
+def test_numbers_in_json_are_exact(tmp_path, number):
+    file = tmp_path / "a.jsonl"
+    nearby = str(Decimal(number) * Decimal("1.0000000000000000001"))
+    right = f'{{"prediction": "It is {number}.", "target": {number}}}'
+    wrong = f'{{"prediction": "It is {nearby}.", "target": {number}}}'
+    swapped = f'{{"prediction": {number}, "target": "{number}"}}'
+    file.write_text("\n".join([right, wrong, swapped]))
+    made = json.loads(ok("score --json -", file))
+    assert (made["total"], made["exact"]) == (3, 2)
+
+
+def test_a_number_in_json_beyond_any_is_none(tmp_path):
+    file = tmp_path / "a.jsonl"
+    targets = ["1e99999999999999999999", "NaN", "Infinity", "-Infinity", "null"]
+    file.write_text("\n".join(f'{{"prediction": "5", "target": {one}}}' for one in targets))
+    made = json.loads(ok("score --json -", file))
+    assert (made["total"], made["without_target"]) == (0, 5)
+
+
+SAID = {"role": "assistant", "content": "It is 5."}
+PARTS = [{"type": "text", "text": "It "}, {"type": "text", "text": "is 5."}]
+READ = ["It is 5.", SAID, [{"role": "user", "content": "6?"}, SAID], (SAID,),
+        [{"role": "assistant", "content": PARTS}]]  # fmt: skip
+WITHOUT_TEXT = [None, [], "", {}, [None], [[]], [{}], [{"role": "assistant"}], 3.5, object(),
+                [{"role": "assistant", "content": None, "tool_calls": [{"id": 5}]}],
+                [{"role": "assistant", "content": [{"type": "image", "index": 5}]}]]  # fmt: skip
+
+
+@pytest.mark.parametrize("completion", [*READ, *WITHOUT_TEXT])
+def test_a_reward_of_completions_of_any_form(completion):
+    rewards = number_reward()(completions=[completion, completion, "5"], answer=["5", None, "5"])
+    assert rewards == [float(completion in READ), 0.0, 1.0]
+
+
+def test_options_of_a_reward():
+    reward = number_reward("gold", tolerance=0.01)
+    assert reward(completions=["#### 9.95", "9", "none"], gold=[10, "10", "10"]) == [1.0, 0.0, 0.0]
+    reward = number_reward(policy="european")
+    assert reward(completions=["1,5", "5"], answer=["1.5", "1.5"]) == [1.0, 0.0]
+    reward = number_reward(policy="european", target_policy="european")
+    assert reward(completions=["1,5"], answer=["1,5"]) == [1.0]
+
+
+def test_the_digits_of_an_answer():
+    told = [as_digits(text) for text in ("$1,000.50", "2 1/2", "?", None)]
+    assert told == ["1000.50", "5/2", "[invalid]", "[invalid]"]

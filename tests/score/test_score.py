@@ -1,5 +1,5 @@
 """The final number of an answer, comparing, reporting: on odd answers, on what the tests of other
-scorers ask about, and by properties.
+scorers ask about, and by properties; of an answer that is no number as a whole nothing is read.
 
 In ``peers.jsonl`` are our words for cases of Math-Verify, inspect_ai (``match(numeric=True)`` and
 ``math()``), HELM (``final_number_exact_match``) and TRL (``accuracy_reward``), with our reading and why;
@@ -39,11 +39,71 @@ SHORT = st.decimals(min_value=-(10**12), max_value=10**12, places=4)
 @pytest.mark.parametrize("why", sorted({case["why"] for case in ODD}))
 def test_odd_answers(why):
     for case in (case for case in ODD if case["why"] == why):
-        found = final_number(case["text"], case["policy"])
+        named = case["policy"]
+        found = final_number(case["text"], named if isinstance(named, str) else Policy(**named))
         wanted = case["value"] and Fraction(case["value"])
         assert (found and Fraction(found.value)) == wanted, case["text"]
         if found is not None:
             assert case["text"][found.start : found.stop] == found.text
+
+
+# An answer is one number as a whole, or none, wherever it stands.
+PLACES = ["\\boxed{%s}", "The answer is %s", "The answer is %s.", "#### %s", "%s", "So we get %s.",
+          "Answer: **%s**", "The answer is $%s$", "It took 3 steps.\nThe result is \\( %s \\)."]  # fmt: skip
+PARTS = r"""
+(-2)^2 | {3}^2 | \frac{1}{2}^2 | 2^{3^2} | x/2 | 2/x | 1/n | 5*x | 3xy | 2 x | 5 x^2 | 3\,i | f(2) | (x,5)
+y = x -1 | \text{Option } 3 | 2\pi | 2 pi | 3 root 2 | 5 halves | 3 quarters of it | 3 fifths of 10
+(3.2) million | ($1,234) thousand | n = 5, m = 3 | x = 5, A = 3 | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{1,2\} | 3 \text{ or } 4
+\pm 3 | 14:30 | \frac{x}{3} | 2\times3 | \gcd(12, 18) | 0.\overline{3} | 100! | 101_{2} | 10-20 | 5–6
+<0.1 | 12.5 ± 0.3 | not 7 | between 3 and 5 | 3 or 4 | log 5 | 10^-3.5 | 2**0.5 | 4 10/3 | 12,34,567 | 0,5
+1,57% | 3 + 4 | 12 - x | 3 plus 4 | 5 hundredths | x = 2, y = 3 | -(5) | |-5| | 5 mod 3 | more than 3
+2 hours and 30 minutes | 5 ft 3 in | 1 in 6 | 20% of 30 | twice 5 | the square root of 2 | 5 to the power of 2
+3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
+5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
+x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 1..2..3 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
+5 cm x 3 cm | 0.(3) | 0.3(3) | 0.3̅ | ⌊5.5⌋ | 2020 1/3 | 1010₂ | 77₈ | 5 to the 3rd power
+2 hours 30 minutes 15 seconds | 1h 30m 20s | 5 lb 3 oz 2 dr | 1 day, 2 hours, 3 minutes | 2時間30分15秒 | 2024年3月5日 | 3 à 4 | 3 à 4 heures | 3 out of 4
+a third of 9 | two thirds of the 9 | a quarter of 8 | the square of 3 | the factorial of 5 | the reciprocal of 4
+20 Dutzend | 3 douzaines | más de 3 | menos de 3 manzanas | moins de 3 | mehr als 3 | weniger als 3 Äpfel | più di 3 | больше 3
+"""
+WHOLE = {
+    r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
+    r"\text{minus }5": -5, "$5 bn": 5 * 10**9, "$5 M": 5 * 10**6, "$20 K": 20000, "$5.2 bn": 52 * 10**8,
+    "$5M": 5 * 10**6, r"\frac{-3}{4}": Fraction(-3, 4), r"\frac{3}{-4}": Fraction(-3, 4),
+    r"\frac{1.5}{2}": Fraction(3, 4), r"\displaystyle\frac12": Fraction(1, 2),
+    r"5\,\mathrm{cm}^{2}": 5, r"11,\! 111": 11111, r"10\ 000": 10000, r"x\approx11": 11,
+    "2½": Fraction(5, 2), r"x = \frac{6}{8} = \frac{3}{4}": Fraction(3, 4), "48/2 = 24": 24, "5 lakh": 500000, "5万": 50000, "5 kg·m/s": 5,
+    "\u20115": -5, "= – 5": -5, "5 × 10^(-3)": Fraction("0.005"), "2^(10)": 1024, "5 M€": 5 * 10**6, "$1.5MM": 15 * 10**5,
+    "5 quadrillion": 5 * 10**15, r"25\,\%": 25, r"25\text{\%}": 25, "12 1/3": Fraction(37, 3), "5 x 3 = 15": 15,
+    r"5!=120": 120, r"\sqrt{16} = 4": 4, "8 litres per 100 km": 8, "$5 per 100 g": 5,
+    "3 ⋅ 10⁶": 3 * 10**6, "R$ 5": 5, "18 cm": 18, "3 m/s^2": 3, "90°": 90, "25%": 25, "(5)": 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_part_does_not_stand_for_the_whole(place):
+    texts = [place.replace("%s", part) for part in PARTS.strip().replace("\n", " | ").split(" | ")]
+    assert [text for text in texts if final_number(text) is not None] == []
+
+
+@pytest.mark.parametrize("place", PLACES[:6] + PLACES[8:])
+def test_a_number_with_what_belongs_to_it_is_read(place):
+    texts = {place.replace("%s", written): value for written, value in WHOLE.items()}
+    found = {text: final_number(text) for text in texts}
+    assert {text: one and one.value for text, one in found.items()} == texts
+
+
+def test_dollars_around_a_formula_are_no_money():
+    match = Policy(currency="match")
+    assert equal("$29$", "29", policy=match) and equal(r"$29\text{ cm}$", "29", policy=match)
+    assert not equal("$29", "29", policy=match) and equal("$29 or so", "$29", policy=match)
+    assert [one.currency for one in read_numbers("$20 for $3")] == ["$", "$"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ambiguous_marks_of_thousands_are_no_answer(policy):
+    for text in ("1,5,3", "1.2.3"):
+        assert final_number(text, policy) is None
 
 
 @pytest.mark.parametrize("scorer", sorted({case["scorer"] for case in PEERS}))
@@ -196,7 +256,7 @@ def test_equal(prediction, target, options, same):
     assert equal(prediction, target, **options) is same
 
 
-LONG, MANY = "9" * MOST_READ, 30_000
+LONG, MANY = "9" * MOST_READ, 12_000
 HOSTILE = [
     f"{LONG}/{LONG}", f"{LONG}^{LONG}", "9^9^9^9", "1e" + LONG, "-" * 10**5 + "5", "1," * MANY,
     "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000, "5" + "\n" * MANY,
@@ -218,11 +278,7 @@ def test_hostile_texts_end_soon(text):
     final_number(text)
     final_number(text, Policy(several="none"))
     looks_cut(text)
-    assert time.process_time() - start < 5
-
-
-def test_long_numbers_are_compared():
-    assert equal(LONG, LONG) and not equal(LONG, "5", 0.5)
+    assert time.process_time() - start < 2
 
 
 def test_report():

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import random
 import re
-import runpy
 import sysconfig
 from pathlib import Path
 
@@ -32,9 +31,8 @@ from numtok import (
 )
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
 from numtok.representations.parse import representations_of
-from numtok.statistics.advice import ADVICE, TASKS
 from numtok.statistics.losses import candidates, fitted_xval, losses
-from numtok.statistics.recommend import wanted_grammar
+from numtok.statistics.recommend import ADVICE, TASKS, wanted_grammar
 from numtok.statistics.report import Report
 
 
@@ -233,28 +231,15 @@ def test_few_numbers_are_said_to_be_too_few(count, few):
     assert ("too few" in advice.reasons[0]) == few
 
 
-def test_what_needs_a_layer_is_not_said_to_leave_the_model_as_it_is():
-    for task, layer in (("arithmetic", "needs a layer"), ("exact", "needs a layer and a head")):
-        against = Report.of(Statistics.of_batch(PRICES), task=task).recommendation.against
-        assert any(layer in one and "NumberModel" in one for one in against)
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md"])
-def test_the_pages_have_the_table_of_advice(page):
-    """Mended by ``python docs/advice.py``."""
-    with_table = runpy.run_path(str(ROOT / "docs" / "advice.py"))["with_table"]
-    assert (ROOT / page).read_text("utf-8") == with_table(ROOT / page)
-
-
 @pytest.mark.parametrize("advice", ADVICE, ids=lambda one: one.take)
-def test_advice_names_what_there_is(advice):
-    """The representation is there, of the kind that is told, and the page has the evidence."""
+def test_the_pages_give_the_same_advice(advice):
+    """README.md and docs/choosing.md name the representation, and what a model needs to read it."""
     (kind,) = representations_of(advice.take)
-    assert (advice.kind == "value") == isinstance(kind, SingleToken)
-    assert (advice.kind == "tokens") == (not kind.columns())  # a layer reads a column
-    headings = re.findall("^#+ (.*)", (ROOT / "docs/choosing.md").read_text("utf-8"), re.M)
-    anchors = {re.sub("[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
-    assert not advice.section or advice.section in anchors
+    needs = "a layer and a head" if isinstance(kind, SingleToken) else "a layer"
+    assert advice.needs == needs and kind.columns()  # which a layer reads
+    page, readme = ((ROOT / name).read_text("utf-8") for name in ("docs/choosing.md", "README.md"))
+    assert re.search(rf"\| `{advice.take}`.*\| `{advice.task}` \|", page)
+    assert f"| {advice.wanted} | `{advice.take}` |" in readme
 
 
 def test_what_speaks_against_it_names_those_that_hold_as_much():
@@ -262,7 +247,8 @@ def test_what_speaks_against_it_names_those_that_hold_as_much():
     does fone.
     """
     report = Report.of(Statistics.of_batch(PRICES))
-    _, others, _ = report.recommendation.against
+    _, others, layer = report.recommendation.against
+    assert "needs a layer and a head of numtok" in layer and "NumberModel" in layer
     exact = {loss.name: loss for loss in report.losses if loss.exact == loss.numbers}
     told = re.findall(r"([\w:,]+) \(100%, ([\d.]+)", others.partition(" exact in ")[2])
     assert len(told) == 3 and all(name in exact for name, _ in told)
@@ -313,31 +299,8 @@ def test_another_grammar_is_asked_for_until_it_is_used(name, text):
     assert wanted_grammar(Statistics.of_batch([text] * 3, name)) is None
 
 
-def rewritten(text, marks):
-    """``text`` with its numbers in other marks."""
-    pieces, at = [], 0
-    for number in numtok.extract(text):
-        pieces += [text[at : number.start], number.text.translate(str.maketrans(marks))]
-        at = number.stop
-    return "".join(pieces) + text[at:]
-
-
-@pytest.mark.parametrize(
-    ("marks", "wanted"),
-    [
-        ({}, None),
-        ({",": ".", ".": ","}, "european"),
-        ({",": "\u00a0", ".": ","}, "european"),
-        ({",": "’"}, "swiss"),
-    ],
-)
-def test_wikipedia_as_other_countries_write_it(marks, wanted, wiki_texts):
-    texts = [rewritten(text, marks) for text in wiki_texts[::10]]
-    assert wanted_grammar(Statistics.of_batch(texts)) == wanted
-
-
 @pytest.mark.parametrize("grammar", ["prose", "data"])
-def test_tables_and_code_are_no_hint(grammar):
+def test_tables_and_code_are_no_hint(grammar, wiki_texts):
     dice = random.Random(1)
     pairs = [(dice.randrange(10_000), dice.uniform(0, 1000)) for _ in range(300)]
     library, modules = Path(sysconfig.get_paths()["stdlib"]), ("datetime", "statistics", "decimal")
@@ -354,6 +317,7 @@ def test_tables_and_code_are_no_hint(grammar):
         "json": [json.dumps(one, separators=(",", ":")) for one in objects],
         "code": [(library / f"{name}.py").read_text("utf-8") for name in modules],
     }
+    tables["wikipedia"] = [text[:4000] for text in wiki_texts[::10]]
     for name, some in tables.items():
         assert wanted_grammar(Statistics.of_batch(some, grammar)) is None, name
 
