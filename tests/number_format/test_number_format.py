@@ -315,6 +315,8 @@ def test_a_schema_states_the_values():
         "type": "integer", "minimum": 0, "maximum": 100, "multipleOf": 5,
     }  # fmt: skip
     assert NumberFormat.of([7, "0.50"]).json_schema() == {"enum": [0.5, 7]}
+    made = NumberFormat(0, 2, step="0.25", decimals=1)  # 0.25 has more decimals
+    assert made.json_schema()["multipleOf"] == 0.5 and set(texts_of(made)) >= {"0.5", "1.5"}
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
