@@ -15,6 +15,7 @@ the same bins on every machine.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -86,7 +87,7 @@ class ExponentBins(SingleToken):
     @property
     def relative_error(self) -> float:
         """The largest there is: √r - 1."""
-        return float((Decimal(self.high) / Decimal(self.low)) ** (Decimal(1) / (2 * self.n)) - 1)
+        return math.expm1((math.log(self.high) - math.log(self.low)) / (2 * self.n))
 
     @property
     def exact_digit_range(self) -> range:

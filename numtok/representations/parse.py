@@ -133,7 +133,7 @@ def from_spec(spec: str) -> Representation:
 
 
 def _is_integer(text: str) -> bool:
-    return re.fullmatch(r"[+-]?\d+", text) is not None
+    return re.fullmatch(r"[+-]?\d{1,18}", text) is not None
 
 
 def default_instances(kind: type[Representation]) -> list[Representation]:
