@@ -22,12 +22,19 @@ from numtok.arrays import memory
 from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError
-from numtok.numbers.decimals import Decimals, leave_signs, runs_of, take
+from numtok.numbers.decimals import (
+    LARGEST_EXPONENT,
+    Decimals,
+    Floats,
+    leave_signs,
+    runs_of,
+    take,
+    to_floats,
+    to_text,
+)
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_decimals, whole_rows
-from numtok.numbers.to_float import Floats, to_floats
-from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ In: n numbers with their text. Out: symbols, of a table that begins with the ten
 
 The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal
 mark and ``,`` groups digits, so that a model reads 1.234,56 and 1,234.56 alike (the tokenizer
-writes its grammar's own: :mod:`numtok.numbers.to_text`). Every run of digits between other
+writes its grammar's own: :mod:`numtok.numbers.decimals`). Every run of digits between other
 characters is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is
 1 , 2 34. U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or
 not ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits
@@ -38,10 +38,10 @@ from numtok.arrays.kernels import allocating_kernel, inlined_kernel, inner_kerne
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
 from numtok.numbers.automaton import Continuation
+from numtok.numbers.decimals import marks_of
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.rules import skip_digits
-from numtok.numbers.to_text import marks_of
 from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.symbol_grammar import EXPONENT_DIGITS, Decimals
 

@@ -10,7 +10,7 @@ import pytest
 
 import numtok
 from numtok import Grammar
-from numtok.numbers.to_text import in_marks_of
+from numtok.numbers.decimals import in_marks_of
 from numtok.representations import PlaceValue
 from numtok.testing import accepts
 

@@ -31,7 +31,7 @@ from numtok import (
     XVal,
 )
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
-from numtok.representations.parse import representations_of
+from numtok.representations.registry import representations_of
 from numtok.statistics.advice import ADVICE, TASKS
 from numtok.statistics.losses import candidates, fitted_xval, losses
 from numtok.statistics.recommend import wanted_grammar
