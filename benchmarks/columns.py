@@ -87,7 +87,7 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
 
 
 def _representations(numbers: str, compact: bool) -> Sequence[object]:
-    from numtok.representations.parse import set_for_all
+    from numtok.representations.registry import set_for_all
 
     return set_for_all(numbers, None, compact)
 

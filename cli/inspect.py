@@ -152,7 +152,7 @@ def _of_text(
     **_: Any,
 ) -> dict[str, Any]:
     from numtok import Tokenizer
-    from numtok.representations.parse import set_for_all
+    from numtok.representations.registry import set_for_all
     from numtok.tokenizer.inspect import inspect_text
 
     chosen = [set_for_all(names, overflow) for names in numbers or DEFAULT_NUMBERS]
@@ -273,7 +273,7 @@ def _periods(names: Sequence[str]) -> list[str]:
     """Return the periods of FoNE's clocks, ``10⁻³`` to ``10⁶`` for ``fone:6,4``; none for other
     bases.
     """
-    from numtok.representations.parse import parse
+    from numtok.representations.registry import parse
 
     fone: Any = next((one for one in parse(",".join(names)) if one.name == "fone"), None)
     if fone is None or fone.bases != (10,) or fone.chunk is not None:

@@ -211,7 +211,7 @@ def _tokenizer(
     names: str, source: str | None, grammar: str | None, overflow: str | None
 ) -> Tokenizer:
     from numtok import Tokenizer
-    from numtok.representations.parse import set_for_all
+    from numtok.representations.registry import set_for_all
 
     return Tokenizer.from_pretrained(source, set_for_all(names, overflow), grammar)
 

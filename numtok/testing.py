@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from numtok.errors import MissingDependencyError, RepresentationError
 from numtok.numbers.automaton import NEVER, Continuation
+from numtok.numbers.decimals import in_marks_of
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.numbers.to_text import in_marks_of
 from numtok.representations import (
     Representation,
     SingleToken,

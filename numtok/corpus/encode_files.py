@@ -27,7 +27,7 @@ from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option
 from numtok.representations import Representation
-from numtok.representations.parse import set_for_all
+from numtok.representations.registry import set_for_all
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]

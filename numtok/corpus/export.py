@@ -30,8 +30,7 @@ from numtok.corpus.unpack import EncodedChunk, encoded_rows
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 from numtok.options import shown_option
-from numtok.representations.columns import Column
-from numtok.representations.values import tensor_values
+from numtok.representations.columns import Column, tensor_values
 from numtok.storage import is_url
 from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
 from numtok.tokenizer.packing import NumberTokens, with_ends

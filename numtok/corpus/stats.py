@@ -32,8 +32,8 @@ from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import Subword
+from numtok.representations.columns import numbers_from_floats
 from numtok.representations.magnitudes import ColumnMagnitudes
-from numtok.representations.values import numbers_from_floats
 from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
 from numtok.tokenizer.layout import to_number_layout

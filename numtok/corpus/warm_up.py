@@ -16,8 +16,7 @@ from numtok.corpus.stats import counted
 from numtok.engines.choose import SELF_CHECK
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
-from numtok.representations.parse import Representations, default_instances
-from numtok.representations.registry import REPRESENTATIONS
+from numtok.representations.registry import REPRESENTATIONS, Representations, default_instances
 from numtok.statistics import Statistics
 from numtok.statistics.report import Report
 from numtok.tokenizer.inspect import subword_spans

@@ -3,10 +3,10 @@
 In: figures, and what counts as a number. Out: the state after each character, as rows of a table
 that are computed when they are first needed (``table[states, columns]``).
 
-Two automata run side by side. One tells how the text so far ends, and so whether a number begins
-at the next character (:mod:`numtok.numbers.text_boundaries`). The other one follows the characters
-of the figures (:class:`numtok.NumberFormat`). Where the first says that digits would be read as a
-number, or would change the number before them, only the second decides.
+An automaton tells how the text so far ends, and so whether a number begins at the next character
+(:mod:`numtok.numbers.text_boundaries`). Beside it stand the beginnings of figures that the text
+ends with. Where the automaton says that digits would be read as a number, or would change the
+number before them, only these decide.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from numtok.arrays.unicode_classes import DIGIT, character_classes, ranges
 from numtok.number_format.bounded_decimals import DIGITS
-from numtok.number_format.number_format import NumberFormat
-from numtok.numbers.automaton import NEVER
 from numtok.numbers.grammar import ARABIC_POINT, Grammar, separators_of
 from numtok.numbers.text_boundaries import (
     LETTERS,
@@ -100,11 +98,11 @@ class Symbols:
 
 
 class Path(NamedTuple):
-    """A figure that the text so far ends with or within: the state of its automaton, and whether it is
-    one; else digits of a name, such as Q3, which are not read as a number.
+    """The beginning of a figure, in symbols, that the text so far ends with; or of digits of a name,
+    such as Q3, which are not read as a number.
     """
 
-    state: int
+    written: str
     is_figure: bool
 
 
@@ -139,7 +137,10 @@ class GroundedText:
         self, symbols: Symbols, figures: Iterable[str], names: Iterable[str], source: str
     ) -> None:
         self.symbols, self._rare = symbols, frozenset(symbols.rare(symbols.of(source)))
-        self._automata = _Texts(names), _Texts(figures)
+        self._texts = frozenset(names), frozenset(figures)
+        self._beginnings = tuple(
+            {text[:stop] for text in texts for stop in range(1, len(text))} for texts in self._texts
+        )
         marks = [*MARKS_BEYOND_ASCII, *separators_of(symbols.grammar), *self._rare]
         self.beyond_ascii = [(one.encode(), symbols.of(one)) for one in marks if not one.isascii()]
         begins = may_begin(symbols.grammar)
@@ -203,12 +204,11 @@ class GroundedText:
         text = self._text_after(state, kind)
         paths = set()
         for path in (*state.paths, *self._begun(state, kind)):
-            texts = self._automata[path.is_figure]
-            after = texts.after(path.state, symbol)
-            if after != NEVER:
-                paths.add(path._replace(state=after))
-                if texts.ends(after):
-                    text = "N" if path.is_figure else "0"
+            written = path.written + symbol
+            if written in self._beginnings[path.is_figure]:
+                paths.add(path._replace(written=written))
+            if written in self._texts[path.is_figure]:
+                text = "N" if path.is_figure else "0"
         if text is None and not paths:
             return NOWHERE
         return self._number(State(text, frozenset(paths)))
@@ -230,26 +230,5 @@ class GroundedText:
         if kind == "0" and text in SEPARATED:
             return []  # 48,25 looks like a figure, though it is read as two
         if text in self._begins.get(kind, ()):
-            return [Path(0, is_figure=True)]
-        return [Path(0, is_figure=False)] if kind == "0" and text in GLUED_AFTER else []
-
-
-class _Texts:
-    """The automaton of some texts, which may be none at all."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        chosen = tuple(sorted(set(texts)))
-        self._format = NumberFormat(texts=chosen) if chosen else None
-        alphabet = self._format.alphabet if self._format else ""
-        self._columns = {symbol: column for column, symbol in enumerate(alphabet)}
-
-    def after(self, state: int, symbol: str) -> int:
-        """Return the state after a symbol, ``NEVER`` if it may not follow."""
-        column = self._columns.get(symbol)
-        if column is None or self._format is None:
-            return NEVER
-        return int(self._format.automaton.following[state, column])
-
-    def ends(self, state: int) -> bool:
-        """Whether one of the texts ends in a state."""
-        return self._format is not None and bool(self._format.automaton.ends[state])
+            return [Path("", is_figure=True)]
+        return [Path("", is_figure=False)] if kind == "0" and text in GLUED_AFTER else []

@@ -222,8 +222,10 @@ class NumberFormat:
             most = Decimal("9" * self._digits)
             low = most.copy_negate() if low is None else low
             high = most if high is None else high
-        step = None if self.exponent else Decimal(1).scaleb(-self._decimals)
-        step = step if self.step is None else Decimal(self.step)
+        step = None if self.step is None else Decimal(self.step)
+        if not self.exponent:  # the least multiple of the step that has no more decimals
+            units = 1 if step is None else (Fraction(step) * 10**self._decimals).numerator
+            step = Decimal(f"{units}e-{self._decimals}")
         limits = {"minimum": low, "maximum": high, "multipleOf": step}
         is_whole = step is not None and step == step.to_integral_value()
         return {"type": "integer" if is_whole else "number"} | {

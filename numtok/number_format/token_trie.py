@@ -114,8 +114,8 @@ def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
         contents = _contents(tokenizer.config)
         return [(number, b"" if number in own_ids else content) for number, content in contents]
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if hasattr(fast, "get_added_tokens_decoder"):
-        return _contents(_config(fast))
+    if hasattr(fast, "to_str"):
+        return _contents(json.loads(fast.to_str()))
     if hasattr(tokenizer, "decode") and hasattr(tokenizer, "all_special_ids"):
         return _decoded(tokenizer)
     raise FormatError(
@@ -132,23 +132,6 @@ def _check_numbers_are_text(tokenizer: Any) -> None:
                 f"{first.name} writes numbers in tokens of its own, and only those in the tokens of"
                 " the text can be held to figures; take Subword() or Digits(1, brackets=False)"
             )
-
-
-def _config(fast: Any) -> dict[str, Any]:
-    """Return what the texts depend on, as in a tokenizer.json, without merges."""
-    added = fast.get_added_tokens_decoder()
-    vocabulary = fast.get_vocab(with_added_tokens=False)
-    parts = {
-        name: None if part is None else json.loads(part.__getstate__())
-        for name, part in (("decoder", fast.decoder), ("pre_tokenizer", fast.pre_tokenizer))
-    }
-    return parts | {
-        "model": {"type": type(fast.model).__name__, "vocab": vocabulary},
-        "added_tokens": [
-            {"id": number, "content": token.content, "special": token.special}
-            for number, token in added.items()
-        ],
-    }
 
 
 def _contents(config: dict[str, Any]) -> list[tuple[int, bytes]]:

@@ -21,13 +21,20 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.cached import cached_property
 from numtok.arrays.text_rows import TextRows
-from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.decimals import Decimals, leave_signs, runs_of, take
+from numtok.errors import InputError
+from numtok.numbers.decimals import (
+    LARGEST_EXPONENT,
+    Decimals,
+    Floats,
+    leave_signs,
+    runs_of,
+    take,
+    to_floats,
+    to_text,
+)
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_decimals, whole_rows
-from numtok.numbers.to_float import Floats, to_floats
-from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,17 +286,7 @@ class Numbers:
         return pa.record_batch({**columns, "float64": self.to_float64()})
 
     def to_pandas(self) -> Any:
-        """Return :meth:`to_arrow` as a ``pandas.DataFrame``.
-
-        Raises:
-            MissingDependencyError: without pandas.
-        """
-        try:
-            import pandas  # type: ignore[import-untyped]  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Numbers.to_pandas needs pandas; install it with: pip install pandas"
-            ) from error
+        """Return :meth:`to_arrow` as a ``pandas.DataFrame``."""
         return self.to_arrow().to_pandas()
 
     def per_document(self) -> npt.NDArray[np.int64]:

@@ -27,7 +27,6 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
-from numtok.representations.plain import PlainForm
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
@@ -44,6 +43,15 @@ class AddedTokens(NamedTuple):
     # symbols that are tokens of the source tokenizer if it has all of them; else each is a token of
     # numtok's own, :func:`symbol_token`
     together: tuple[str, ...] = ()
+
+
+class PlainForm(NamedTuple):
+    """Rows and splits of a tokenizer.json that tokenizes numbers without numtok."""
+
+    rows: tuple[str, ...] = ()  # that the vocabulary needs
+    # regular expressions; each cuts the chunks of the one before it, and every match is a chunk.
+    # Empty if numbers stay as the source cuts them.
+    splits: tuple[str, ...] = ()
 
 
 def symbol_token(symbol: str) -> str:

@@ -160,9 +160,10 @@ class Scientific(SpelledOut):
             return None
         plain = written.translate(None, BESIDE_DIGITS.replace(decimal.encode(), b""))
         plain = plain.lower().replace(b"d", b"e")  # of 1.5D+03
-        number = _rounding(self.precision).create_decimal(plain.decode().replace(decimal, "."))
+        context = _rounding(self.precision)
+        number = context.create_decimal(plain.decode().replace(decimal, "."))
         minus, power = written[0] in b"-(", number.adjusted() if number else self.power_of_zero
-        mantissa = abs(int(number.scaleb(self.precision - 1 - power)))
+        mantissa = abs(int(number.scaleb(self.precision - 1 - power, context)))
         values = self.pack(int(minus), mantissa, power)
         return np.array([*map(operator.add, _first_symbols(self), values)], np.uint16)
 

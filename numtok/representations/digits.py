@@ -34,6 +34,7 @@ that 1 234 567 has 7 4 1, and 890 1 after the point has -3 -4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -44,12 +45,14 @@ import pyarrow as pa
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import digit_symbols
-from numtok.representations.base import AddedTokens, Mask, Spelled, Symbols
+from numtok.representations.base import AddedTokens, Mask, PlainForm, Spelled, Symbols
 from numtok.representations.columns import Column
 from numtok.representations.digit_symbols import AsWritten
 from numtok.representations.place_value import PlaceValue
-from numtok.representations.plain import PlainForm, digit_splits
 from numtok.representations.symbol_grammar import Decimals
+
+SIGNS = "[-+\u2212]"
+LETTERS = r"\p{L}\p{M}\p{Nl}_"
 
 
 @dataclass(frozen=True)
@@ -132,5 +135,39 @@ class Digits(AsWritten):
                 "the D of an exponent is spelled E, which no plain tokenizer.json can; export with"
                 ' Grammar(exponents="eE")'
             )
-        splits = digit_splits(self.group, self.align == "right", grammar)
+        splits = _digit_splits(self.group, self.align == "right", grammar)
         return PlainForm(digit_symbols.groups(self.group), splits)
+
+
+def _digit_splits(group: int, from_right: bool, grammar: Grammar) -> tuple[str, ...]:
+    """Return the expressions that cut digits in groups of at most so many, of integers from the
+    right or from the left.
+
+    They are lexical: every run of ASCII digits is cut, be it a number or not, and so are the signs,
+    leading marks and exponents that the grammar reads. Only what ``tokenizers`` and JavaScript read
+    alike is used: lookbehinds of fixed length, categories of Unicode, no ``\\d`` and no ``\\w``.
+    All are linear in the length of the text.
+    """
+    groups, marks = f"[0-9]{{1,{group}}}", _marks(grammar)
+    if group == 1 or not from_right:
+        return ("|".join([groups, *marks]),)
+    # the short group in front of a multiple of whole ones; the rest is then cut from the left
+    mark = re.escape(grammar.decimal)
+    after = [f"(?<![^{LETTERS}.{mark}]{mark})", f"(?<!^{mark})"]
+    fraction = "".join(after) if grammar.leading_dot else f"(?<![0-9]{mark})"
+    first = f"(?<![0-9]){fraction}[0-9]{{1,{group - 1}}}(?=(?:[0-9]{{{group}}})+(?![0-9]))"
+    return ("|".join([first, *marks]), groups)
+
+
+def _marks(grammar: Grammar) -> list[str]:
+    """Return the expressions for the signs, leading marks and exponents that the grammar reads."""
+    mark, lookarounds = re.escape(grammar.decimal), []
+    if grammar.signs:
+        lookarounds.append(rf"(?<![{LETTERS}\p{{Nd}})\]}}%.+\u2212\-]){SIGNS}(?={mark}?[0-9])")
+    if grammar.leading_dot:
+        lookarounds.append(rf"(?<![{LETTERS}\p{{Nd}}.{mark}]){mark}(?=[0-9])")
+    if grammar.exponent:
+        letter = f"[{grammar.exponents}]"
+        lookarounds.append(f"(?<=[0-9]|[0-9]{mark}){letter}(?={SIGNS}?[0-9])")
+        lookarounds.append(f"(?<=[0-9]{letter}|[0-9]{mark}{letter}){SIGNS}(?=[0-9])")
+    return lookarounds

@@ -15,6 +15,7 @@ the same bins on every machine.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -27,8 +28,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
-from numtok.representations.columns import Column
-from numtok.representations.values import numbers_from_floats
+from numtok.representations.columns import Column, numbers_from_floats
 
 MAX_BINS = 2**15 - 1
 
@@ -86,7 +86,7 @@ class ExponentBins(SingleToken):
     @property
     def relative_error(self) -> float:
         """The largest there is: √r - 1."""
-        return float((Decimal(self.high) / Decimal(self.low)) ** (Decimal(1) / (2 * self.n)) - 1)
+        return math.expm1((math.log(self.high) - math.log(self.low)) / (2 * self.n))
 
     @property
     def exact_digit_range(self) -> range:

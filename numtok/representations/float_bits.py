@@ -28,8 +28,13 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
-from numtok.representations.columns import Column
-from numtok.representations.values import clip_to_finite, finite, numbers_from_floats, tensor_array
+from numtok.representations.columns import (
+    Column,
+    clip_to_finite,
+    finite,
+    numbers_from_floats,
+    tensor_array,
+)
 
 FIELDS: dict[int, tuple[int, ...]] = {32: (1, 8, 23), 64: (1, 11, 52)}  # sign, exponent, fraction
 

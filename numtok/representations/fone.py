@@ -47,8 +47,7 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken
-from numtok.representations.columns import Column
-from numtok.representations.values import tensor_array, tensor_values
+from numtok.representations.columns import Column, tensor_array, tensor_values
 
 MOST_DIGITS = 4096  # of one tensor
 

@@ -28,8 +28,7 @@ from numtok.arrays import memory
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
-from numtok.representations.columns import Column
-from numtok.representations.values import numbers_from_floats
+from numtok.representations.columns import Column, numbers_from_floats
 
 MAX_BINS = 2**15 - 1
 LARGEST = 8e307  # in magnitude, of an edge: the distance of any two is finite

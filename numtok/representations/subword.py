@@ -12,8 +12,7 @@ import numpy as np
 
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, Representation
-from numtok.representations.plain import PlainForm
+from numtok.representations.base import Mask, PlainForm, Representation
 
 
 @dataclass(frozen=True)

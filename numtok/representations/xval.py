@@ -30,8 +30,7 @@ from numtok.arrays import memory
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
-from numtok.representations.columns import Column
-from numtok.representations.values import clip_to_finite, finite, numbers_from_floats
+from numtok.representations.columns import Column, clip_to_finite, finite, numbers_from_floats
 
 TARGET = 5.0  # the paper's range
 # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of

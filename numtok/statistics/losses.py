@@ -24,8 +24,7 @@ from numtok.representations import (
     XVal,
     magnitudes,
 )
-from numtok.representations.parse import default_instances
-from numtok.representations.registry import REPRESENTATIONS
+from numtok.representations.registry import REPRESENTATIONS, default_instances
 from numtok.statistics.statistics import Statistics
 
 COVERED = 0.99  # of the numbers, whose digits FoNE is given; a few long ones would widen it for all

@@ -14,8 +14,7 @@ from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut, Subword
-from numtok.representations.parse import default_instances
-from numtok.representations.registry import REPRESENTATIONS
+from numtok.representations.registry import REPRESENTATIONS, default_instances
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.saving import fingerprint_of
 from numtok.tokenizer.tokenizer import Tokenizer

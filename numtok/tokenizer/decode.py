@@ -21,11 +21,11 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
+from numtok.numbers.decimals import in_marks_of
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.to_text import in_marks_of
 from numtok.representations import NUM, Representation, SingleToken, SpelledOut, from_dict
-from numtok.representations.values import numbers_from_floats
+from numtok.representations.columns import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.encoder import TextEngines
 from numtok.tokenizer.layout import conform, to_number_layout

@@ -11,7 +11,7 @@ from numtok.engines.config import Config, Model, tokenizer_errors, vocabulary_of
 from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.engines.vocabulary_rows import rows_refused, with_splits, with_vocabulary
 from numtok.errors import TokenizerError
-from numtok.representations.plain import PlainForm
+from numtok.representations.base import PlainForm
 from numtok.tokenizer.tokenizer_json import numbered
 
 

@@ -26,13 +26,13 @@ import numpy.typing as npt
 
 from numtok.engines.config import vocabulary_of
 from numtok.errors import InputError
+from numtok.numbers.decimals import in_marks_of
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.numbers.to_text import in_marks_of
 from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, symbol_token
+from numtok.representations.columns import numbers_from_floats
 from numtok.representations.digit_symbols import LONGEST_GROUP, groups
-from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.decode import canonical
 from numtok.tokenizer.token_texts import beside_others, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer

@@ -19,9 +19,15 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import SingleToken, from_dict
-from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, Column, neutral
-from numtok.representations.parse import set_for_all
-from numtok.representations.values import tensor_array, tensor_values
+from numtok.representations.columns import (
+    NUMBER_INDEX,
+    NUMBER_MASK,
+    Column,
+    neutral,
+    tensor_array,
+    tensor_values,
+)
+from numtok.representations.registry import set_for_all
 from numtok.tokenizer.metadata import tensor_shapes
 from numtok.tokenizer.schema import (
     METADATA_KEY,

@@ -26,7 +26,7 @@ from numtok.representations import (
     from_dict,
     representations_of,
 )
-from numtok.representations.parse import Representations, set_for_all
+from numtok.representations.registry import Representations, set_for_all
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds

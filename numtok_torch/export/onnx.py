@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import MissingDependencyError
-from numtok.representations.parse import set_for_all
+from numtok.representations.registry import set_for_all
 from numtok_torch.data.tokens import numtok_of
 from numtok_torch.generation.generate_texts import check_fits, read_prompts, special_tokens
 from numtok_torch.model.backbone import ModelError, is_pretrained, parameters_of, unwrapped

@@ -8,7 +8,7 @@ import trained
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_tokenizers import SlowTokenizer, check_is_fast
+from made_tokenizers import SlowTokenizer
 from pretrained import smollm2
 
 from numtok import Grammar, extract
@@ -201,32 +201,9 @@ def test_special_tokens_neither_cut_figures_nor_join_them():
     assert may == [(True, True), (False, False), (False, True), (False, True)]
 
 
-def test_other_constraints_alone_hold_where_nothing_may_follow():
-    stock = tokenizer("gpt2")
-    scores = torch.full((1, len(stock)), -np.inf)
-    scores[0, stock("9", add_special_tokens=False)["input_ids"]] = 1.0
-    ids = torch.tensor([stock("It has 17 rooms.\n")["input_ids"]])
-    assert (processor("gpt2")(ids, scores) == scores).all()
-
-
-def test_there_may_be_no_end_tokens():
-    stock = tokenizer("gpt2")
-    ids = torch.tensor([stock("It has 17 rooms.\n")["input_ids"]])
-    hold = GroundedLogitsProcessor(stock, eos_token_id=[])
-    held = hold(ids, torch.zeros(1, len(stock)))[0]
-    one, nine = (stock(text, add_special_tokens=False)["input_ids"][0] for text in "19")
-    assert held[one] == 0
-    assert held[nine] == -np.inf
-
-
 def test_a_tokenizer_without_digits_is_refused():
     with pytest.raises(FormatError, match="no token for each digit"):
         GroundedLogitsProcessor(SlowTokenizer("</s>", "a", "12"))
-
-
-def test_a_large_vocabulary_is_fast():
-    make = functools.partial(GroundedLogitsProcessor, sources=PROMPTS)
-    check_is_fast(make, (2000, 1003, 2, 235, 568, 3000))
 
 
 def test_a_figure_of_a_million_digits_is_not_laid_out():

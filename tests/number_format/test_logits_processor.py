@@ -14,6 +14,8 @@ from numtok.number_format.token_trie import token_contents_of
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from numtok_torch import GroundedLogitsProcessor
+
 FORMATS = [
     NumberFormat(0, 999, decimals=2),
     NumberFormat(-50, 50, step="2.5"),
@@ -101,22 +103,30 @@ def test_rows_may_be_reordered_and_the_processor_used_again():
         assert torch.nonzero(third > -np.inf)[:, 1].tolist() == [end, end]
 
 
-def test_other_constraints_alone_hold_where_nothing_may_follow():
+PROMPT = "It has 17 rooms.\n"
+BOTH = [NumberFormat(10, 17).logits_processor, GroundedLogitsProcessor]
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_other_constraints_alone_hold_where_nothing_may_follow(make):
     tokenizer = stock("gpt2")
-    processor = NumberFormat(0, 99).logits_processor(tokenizer)
     scores = torch.full((1, len(tokenizer)), -np.inf)
-    scores[0, 7] = 1.0
-    assert (processor(torch.tensor([[5]]), scores) == scores).all()
+    scores[0, tokenizer("9")["input_ids"]] = 1.0
+    assert (make(tokenizer)(torch.tensor([tokenizer(PROMPT)["input_ids"]]), scores) == scores).all()
 
 
-def test_without_end_tokens_other_constraints_alone_hold_where_no_digit_may_follow():
+@pytest.mark.parametrize("make", BOTH)
+def test_there_may_be_no_end_tokens(make):
+    """Then other constraints alone hold where no digit may follow."""
     tokenizer = stock("gpt2")
-    processor = NumberFormat(0, 9).logits_processor(tokenizer, eos_token_id=[])
-    scores = torch.zeros(1, len(tokenizer))
-    ids = tokenizer("It is", add_special_tokens=False)["input_ids"]
-    assert not torch.equal(processor(torch.tensor([ids]), scores), scores)
-    ids += tokenizer(" 5", add_special_tokens=False)["input_ids"]
-    assert torch.equal(processor(torch.tensor([ids]), scores), scores)
+    hold = make(tokenizer, eos_token_id=[])
+    scores, ids = torch.zeros(1, len(tokenizer)), tokenizer(PROMPT)["input_ids"]
+    one, seven, nine = (tokenizer(text)["input_ids"][0] for text in "179")
+    held = hold(torch.tensor([ids]), scores)[0]
+    assert (held[one], held[nine]) == (0, -np.inf)
+    if make is not GroundedLogitsProcessor:
+        hold(torch.tensor([[*ids, one]]), scores)
+        assert torch.equal(hold(torch.tensor([[*ids, one, seven]]), scores), scores)
 
 
 def test_tokens_that_lead_nowhere_are_not_taken():
@@ -138,5 +148,15 @@ def test_a_tokenizer_of_numtok_has_the_texts_of_its_source():
     assert texts == {n: text for n, text in theirs.items() if text}
 
 
-def test_a_large_vocabulary_is_fast():
-    check_is_fast(NumberFormat(-(10**9), 10**9, decimals=3).logits_processor, (124, 1002, 57, 0))
+@pytest.mark.parametrize(
+    ("make", "tokens"),
+    [
+        (NumberFormat(-(10**9), 10**9, decimals=3).logits_processor, (124, 1002, 57, 0)),
+        (
+            functools.partial(GroundedLogitsProcessor, sources="17 of 1,234,567 are 2.5 in 2023"),
+            (2000, 1003, 2, 235, 568, 3000),
+        ),
+    ],
+)
+def test_a_large_vocabulary_is_fast(make, tokens):
+    check_is_fast(make, tokens)

@@ -1,6 +1,5 @@
 """``Numbers`` as a sequence of numbers, and as a table."""
 
-import sys
 from decimal import Decimal
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 import numtok
 from numtok import Number, Numbers, scan
-from numtok.errors import MissingDependencyError
 
 TEXTS = ["pi ≈ 3.14, not 22/7", None, "−5 °C on 2020-01-02", ""]
 
@@ -67,9 +65,3 @@ def test_as_a_table():
     frame = numbers.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and frame["float64"].tolist() == [1234.5, 0.0]
     assert list(frame) == numbers.to_arrow().schema.names
-
-
-def test_pandas_is_named_where_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match="pandas"):
-        scan(["1"]).to_pandas()

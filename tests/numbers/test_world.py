@@ -100,16 +100,20 @@ def test_what_a_country_writes_is_read_back(value, name, data):
 # ---- Options
 
 
-@given(texts_to_hurt)
-@example("1e-٠0012345678901234567")
-def test_a_pattern_reads_the_marks_of_its_grammar(text):
+@given(texts_to_hurt, st.sampled_from([Grammar(), Grammar.european()]))
+@example("1e-٠0012345678901234567", Grammar.european())
+def test_a_pattern_reads_the_marks_of_its_grammar(text, grammar):
     """Every number of the built-in rules, by an expression that matches it alone."""
     assume("|" not in text)
-    european = Grammar.european()
-    by_pattern = dataclasses.replace(european, pattern=r"(?<=\|)[^|\n]+(?=\|\n)")
-    found = [(number.text, number.value) for number in numtok.extract(text, european)]
-    again = numtok.extract("".join(f"|{one}|\n" for one, _ in found), by_pattern)
-    assert [(number.text, number.value) for number in again] == found
+    by_pattern = dataclasses.replace(grammar, pattern=r"(?<=\|)[^|\n]+(?=\|\n)")
+    built_in = numtok.scan([text], grammar)
+    again = numtok.scan(["".join(f"|{one.text}|\n" for one in built_in)], by_pattern)
+    assert [(one.text, one.value.as_tuple()) for one in again] == [
+        (one.text, one.value.as_tuple()) for one in built_in
+    ]
+    assert [column.dtype for column in again.decimals] == [
+        column.dtype for column in built_in.decimals
+    ]
 
 
 # ---- The documentation

@@ -174,7 +174,7 @@ def test_what_the_core_imports_is_a_dependency():
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = {re.match(r"[\w-]+", one)[0] for one in declared["dependencies"]}
     # imported for users who have them: extras, and what numtok adds to or avoids
-    optional = {"transformers", "torch", "hypothesis", "fsspec", "huggingface_hub", "pandas"}
+    optional = {"transformers", "torch", "hypothesis", "fsspec", "huggingface_hub"}
     optional |= {"lm_eval", "inspect_ai"}
     assert taken - sys.stdlib_module_names - {*PACKAGES, "__future__"} == needed | optional
 

@@ -1,10 +1,13 @@
 """Every representation holds to what the others do, by the kit that users have for theirs."""
 
+import itertools
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 import pytest
 from effort import examples
 
+from numtok import Numbers
 from numtok.representations import (
     FP15,
     P10,
@@ -51,6 +54,27 @@ KINDS = [
 @pytest.mark.parametrize("representation", KINDS, ids=str)
 def test_a_representation_holds_to_the_kit(representation):
     check_representation(representation, examples(10, thorough=200))
+
+
+WRITTEN = ["-60.2", "0", "-0", "1,234.5", "007", "+5", ".5", "2.e+3", "15E-3", "0.0245", "9995"]
+
+
+@pytest.mark.parametrize(
+    "representation", [one for one in KINDS if isinstance(one, SpelledOut)], ids=str
+)
+def test_one_number_alone_is_spelled_as_among_others(representation):
+    """From its text alone, whatever the precision of Python's decimals."""
+    low, high = representation.exact_digit_range.start, representation.exact_digit_range.stop
+    values = [Decimal(written.replace(",", "")).as_tuple() for written in WRITTEN]
+    held = [low <= one.exponent and one.exponent + len(one.digits) <= high for one in values]
+    numbers = Numbers.parse(list(itertools.compress(WRITTEN, held)))
+    assert representation.fits(numbers).all()
+    spelled = representation.encode(numbers)
+    with localcontext(prec=1):
+        alone = [representation.encode_one(one.encode(), ".") for one in numbers.text().to_pylist()]
+    assert [one.tolist() for one in alone] == [
+        spelled.symbols[first:last].tolist() for first, last in itertools.pairwise(spelled.offsets)
+    ]
 
 
 def test_the_kit_tells_of_numbers_that_ids_do_not_give_back(monkeypatch):

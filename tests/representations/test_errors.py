@@ -44,6 +44,7 @@ NAMES = {
     "fone:6": "needs frac_digits",
     "fone:6,4,2": "too many numbers",
     "fone:six": "integers after the colon",
+    f"p10:{'9' * 5000}": "integers after the colon",
     "fone:": "integers after the colon",
     "bits,4": "belongs to no representation",
     "4": "belongs to no representation",

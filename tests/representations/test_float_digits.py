@@ -4,9 +4,6 @@ import itertools
 from decimal import Decimal
 
 import pytest
-from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from spelling import read, symbols
 
 from numtok import FloatDigits, Grammar, Numbers
@@ -57,18 +54,6 @@ def test_other_bases_and_rounding():
     nothing = ["+ E+ 1 2 3", "1 E+ 2 1 2 3 4", "+ + 2 1 2 3 4", "+ E+ + 1 2 3 4"]
     expected = [row.replace(" ", "") for row in nothing]
     assert read(FloatDigits(), [row.split() for row in nothing]) == expected
-
-
-@pytest.mark.thorough
-@settings(max_examples=examples(50))
-@given(st.floats(1e-30, 1e30), st.integers(2, 36), st.integers(1, 10))
-def test_it_is_near_to_half_of_the_last_digit(value, base, digits):
-    one = FloatDigits(base, {2: 7, 3: 5}.get(base, 2), digits)
-    if not one.fits(Numbers.parse([value]))[0]:
-        assert not 1e-6 < value < 1e6 or base in (4, 5)
-        return
-    (text,) = one.decode(one.encode(Numbers.parse([value]))).to_pylist()
-    assert abs(float(text) / value - 1) <= 0.5 * base ** (1 - digits) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("one", [FloatDigits(2, 2, 1), FloatDigits(2, 1, 2), FloatDigits(3, 1, 1)])

@@ -1,11 +1,13 @@
-"""The edges of what representations hold: the last number that fits, the first that does not, and
-what it is clipped to.
+"""What representations hold: the last number that fits, the first that does not, and what it is
+clipped to; and how near to a number what comes back of it is.
 """
 
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numtok import Numbers
 from numtok.representations import (
@@ -19,7 +21,6 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     QuantileBins,
-    SingleToken,
     SpelledOut,
     XVal,
     from_dict,
@@ -143,12 +144,55 @@ def test_the_edges_of_the_range(kind, literal, fits, nearest):
     assert kind.fits(numbers).tolist() == [fits]
     assert kind.clipped(numbers).tolist() == [not fits]
     assert not from_dict(kind.to_dict() | {"overflow": "text"}).clipped(numbers).any()
-    if isinstance(kind, SpelledOut):
-        (back,) = Numbers.parse(kind.decode(kind.encode(numbers))).to_decimal()
-    else:
-        assert isinstance(kind, SingleToken)
-        (back,) = kind.decode(kind.encode(numbers)).to_decimal()
-    expected = Decimal(nearest)
+    back, expected = back_of(kind, literal), Decimal(nearest)
     lossy = Fraction(51, 10**8) if isinstance(kind, LogFourier | ExponentBins) else 0
     assert abs(Fraction(back) - Fraction(expected)) <= lossy * abs(Fraction(expected))
     assert back.is_signed() == expected.is_signed()
+
+
+def back_of(representation, literal):
+    """The number that is decoded of a number."""
+    encoded = representation.decode(representation.encode(Numbers.parse([literal])))
+    numbers = Numbers.parse(encoded) if isinstance(representation, SpelledOut) else encoded
+    (value,) = numbers.to_decimal()
+    return value
+
+
+BINS_OF_SIZES = ExponentBins(), ExponentBins(7, 0.5, 1e30), ExponentBins(30000, 1e-300, 1e300)
+FAR = range(-499, 499)
+ERRORS = [  # the relative error as the documentation states it, and the powers of the first digit
+    *((one, one.relative_error * (1 + 1e-9), one.exact_digit_range) for one in BINS_OF_SIZES),
+    *((LogFourier(count), 5.1e-7, FAR) for count in (2, 3, 8, 16)),
+    *((kind(digits), 0.5 * 10 ** (1 - digits), range(-7, 8)) for kind in (P10, FP15) for digits in (2, 3)),
+    (FloatDigits(), 0.0005, range(-9, 9)),
+    *((FloatDigits(base, 7, 9), 0.5 * base**-8, range(-19, 19)) for base in (2, 3)),
+    *((FloatDigits(base, 2, 5), 0.5 * base**-4, range(-14, 14)) for base in (7, 16, 36)),
+    # half a unit in the last place of the float, and as much for its shortest decimal
+    (FloatBits(), 2**-23, range(-37, 38)),
+    (FloatBits(width=64), 2**-52, range(-307, 308)),
+    (XVal(), 2**-23, range(-37, 38)),
+    (XVal(0.01), 2**-22, range(-30, 30)),
+]  # fmt: skip
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("representation", "error", "powers"), ERRORS, ids=str)
+def test_what_comes_back_is_as_near_as_it_says(representation, error, powers):
+    written = st.builds(
+        "{}{}.{}e{}".format,
+        st.sampled_from(["", "-"]),
+        st.integers(1, 9),
+        st.text("0123456789", min_size=1, max_size=25),
+        st.integers(powers.start, powers.stop - 1),
+    )
+
+    @given(written)
+    def check(literal):
+        assert representation.fits(Numbers.parse([literal])).all()
+        back, exact = back_of(representation, literal), Fraction(literal)
+        if not representation.carries_sign:
+            exact = abs(exact)
+        assert abs(Fraction(back) - exact) <= Fraction(error) * abs(exact)
+        assert back.is_signed() == (exact < 0)
+
+    check()

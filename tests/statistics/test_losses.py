@@ -30,7 +30,7 @@ from numtok import (
     XVal,
 )
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
-from numtok.representations.parse import representations_of
+from numtok.representations.registry import representations_of
 from numtok.statistics.losses import candidates, fitted_xval, losses
 from numtok.statistics.recommend import ADVICE, TASKS, wanted_grammar
 from numtok.statistics.report import Report

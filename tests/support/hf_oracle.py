@@ -24,7 +24,7 @@ from tokenizers import AddedToken
 
 import numtok
 from numtok.representations import END_NUM, NUM, SpelledOut, Subword, symbol_token
-from numtok.representations.values import numbers_from_floats
+from numtok.representations.columns import numbers_from_floats
 
 NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
 

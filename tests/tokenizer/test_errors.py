@@ -40,7 +40,7 @@ from numtok.representations import (
     parse,
     register,
 )  # fmt: skip
-from numtok.representations.parse import default_instances
+from numtok.representations.registry import default_instances
 from numtok.tokenizer.layout import to_token_layout
 from numtok.tokenizer.schema import check_rows, read_metadata
 from numtok.tokenizer.train import save_tokenizer, train_tokenizer

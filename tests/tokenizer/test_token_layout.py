@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 
 import numtok
 from numtok.representations import streams
-from numtok.representations.parse import set_for_all
+from numtok.representations.registry import set_for_all
 from numtok.tokenizer.layout import conform, tensors_as_lists, to_number_layout, to_token_layout
 from numtok.tokenizer.schema import check_rows, declared_columns, read_metadata
 

@@ -45,7 +45,7 @@ from numtok.representations import (
     Subword,
     XVal,
 )
-from numtok.representations.values import numbers_from_floats
+from numtok.representations.columns import numbers_from_floats
 from numtok.tokenizer.inspect import inspect_text
 from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer

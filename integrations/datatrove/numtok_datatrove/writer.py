@@ -26,7 +26,7 @@ from numtok.corpus.write import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import check_grammar
 from numtok.representations import Representation
-from numtok.representations.parse import set_for_all
+from numtok.representations.registry import set_for_all
 
 OPTIONS = (
     *("keep_text", "add_special_tokens", "parse_special", "layout", "pack", "pack_mode"),
