@@ -34,7 +34,7 @@ class NumberPrediction:
         values: float64 (...), on the number's own scale; finite, unless the hidden states are not.
         streams: exact streams (..., ·) where the head predicts them, such as ``number_digits``,
             which a float64 may not hold.
-        confidence: float32 (...), 0 to 1, or None; what it means is said by the head.
+        confidence: float (...), 0 to 1, or None; what it means is said by the head.
         bounds: float64 (..., 2), lower and upper, between which float noise may move a value; None
             for what is chosen among few, or drawn.
         interval: float64 (..., 2), lower and upper, between which the head expects the number, with
