@@ -92,7 +92,8 @@ class NumberHead(NumberLayer, ABC):
     def set_layer_norm(self, layer_norm: bool | None) -> None:
         """Put a LayerNorm in front, or none; None leaves it to :meth:`fit_to`."""
         self._options["layer_norm"] = layer_norm
-        self.norm = nn.LayerNorm(self.d_model) if layer_norm else None
+        like = next(self.parameters(), torch.empty(0))  # the head may be on its device already
+        self.norm = nn.LayerNorm(self.d_model).to(like) if layer_norm else None
 
     def fit_to(self, pretrained: bool) -> None:
         """Put a LayerNorm in front, where the option leaves it open, behind a pretrained backbone,
