@@ -150,7 +150,7 @@ def test_expressions_have_the_value_that_python_gives_them(operands):
 @pytest.mark.parametrize("numbers", ["xval", "p1000"])
 def test_the_answer_of_an_expression_is_what_is_masked(operands, numbers, tmp_path):
     """However many brackets the tokenizer merges with the = before it."""
-    some = expressions(operands, 300, seed=2)
+    some = expressions(operands, 100, seed=2)
     whole, scale = map(xval_expressions.whole, some), {"scale": 1.0} if numbers == "xval" else {}
     encoded = encode(list(whole), numbers, tmp_path, **scale)
     batch = xval_expressions.masked(encoded)
