@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from numtok.errors import InputError
-
 from numtok_torch.metrics import (
     digit_accuracy,
     exact_match,
