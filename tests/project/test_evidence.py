@@ -212,12 +212,15 @@ def test_the_pages_are_made_of_the_kept_results(drawn, tmp_path, monkeypatch):
         assert set(names.split("; ")) <= words(report.DOCS / "images" / picture)
 
 
+SPREAD = re.compile(r"[+-]?[\d.]+ ± [\d.]+")
 VERDICTS = ("Shown in part", "Shown", "Not shown", "Contradicted", "Says nothing", "Likely")
 
 
 @pytest.mark.parametrize("one", EXPERIMENTS.values(), ids=lambda one: one.name)
 def test_the_answer_of_an_experiment_is_short_and_as_careful_as_its_page(one):
-    """Two sentences, a table with figures of the experiment's page, a picture of it, and how sure."""
+    """Two sentences, a table with figures of the experiment's page, a picture of it, and how sure;
+    a figure with its spread is that of the table.
+    """
     page = (report.DOCS / "evidence" / f"{one.name}.md").read_text("utf-8")
     table = tables.excerpt(page, one.rows, one.columns)
     lines = [line[2:-2].split(" | ") for line in table.splitlines()]
@@ -227,15 +230,7 @@ def test_the_answer_of_an_experiment_is_short_and_as_careful_as_its_page(one):
     assert len(re.split(r"(?<=\.) ", one.result)) == 2
     verdict = next(verdict for verdict in VERDICTS if one.verdict.startswith(verdict))
     assert one.sure.startswith(verdict)
-
-
-SPREAD = re.compile(r"[+-]?[\d.]+ ± [\d.]+")
-
-
-@pytest.mark.parametrize("one", EXPERIMENTS.values(), ids=lambda one: one.name)
-def test_a_figure_with_its_spread_is_that_of_the_table(one):
-    page = (report.DOCS / "evidence" / f"{one.name}.md").read_text("utf-8").replace("%", "")
-    in_results = set(SPREAD.findall(page.split("\n## Results\n")[1]))
+    in_results = set(SPREAD.findall(page.replace("%", "").split("\n## Results\n")[1]))
     assert set(SPREAD.findall(one.verdict.replace("%", ""))) <= in_results
 
 
