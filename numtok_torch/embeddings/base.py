@@ -141,8 +141,8 @@ class NumberEmbedding(NumberLayer):
         return 0.0
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
-        """Return the vectors of n numbers, (n, d_model), from their word vectors, (n, d_model), and
-        their rows of the stream, (n, ...).
+        """Return the vectors of n tokens, (n, d_model), from their word vectors, (n, d_model), and
+        their rows of the stream, (n, ...), which are 0 where there is no number.
         """
         raise NotImplementedError
 
@@ -156,24 +156,18 @@ class NumberEmbedding(NumberLayer):
     def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         """Put the numbers into word vectors (batch, seq, d_model); the argument is not changed.
 
-        On a CPU only the numbers are computed. On another device, and in a graph that
-        ``torch.compile`` makes, every token is, with the same values and gradients: counting the
-        numbers would wait for the device, and no shape in an unbroken graph can depend on it.
+        Vectors of all tokens are computed, and those of numbers kept: counting the numbers would
+        wait for the device, and no shape in an unbroken graph can depend on it.
 
         Raises:
             SchemaError: if the batch lacks a stream, or has it in another shape.
         """
         at, stream = self.find(inputs_embeds, batch)
-        words, rows, at = inputs_embeds.flatten(0, 1), stream.flatten(0, 1), at.flatten()
-        if words.device.type == "cpu" and not torch.compiler.is_compiling():
-            chosen = at.nonzero().squeeze(1)  # (n,)
-            vectors = self.embed(words.index_select(0, chosen), rows[chosen])  # (n, d_model)
-            changed = words.index_copy(0, chosen, vectors.to(words.dtype))
-        else:
-            elsewhere = ~at.view(-1, *[1] * (rows.dim() - 1))  # (batch * seq, 1, ...)
-            vectors = self.embed(words, rows.masked_fill(elsewhere, 0))  # (batch * seq, d_model)
-            changed = torch.where(at.unsqueeze(-1), vectors.to(words.dtype), words)
-        return changed.view_as(inputs_embeds)
+        words, rows = inputs_embeds.flatten(0, 1), stream.flatten(0, 1)
+        elsewhere = ~at.reshape(-1, *[1] * (rows.dim() - 1))  # (batch * seq, 1, ...)
+        vectors = self.embed(words, rows.masked_fill(elsewhere, 0))  # (batch * seq, d_model)
+        vectors = vectors.to(words.dtype).view_as(inputs_embeds)
+        return torch.where(at.unsqueeze(-1), vectors, inputs_embeds)
 
     def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
         """Return the first of the streams that the batch has, checked to be (batch, seq, ...)."""

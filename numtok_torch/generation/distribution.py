@@ -260,7 +260,8 @@ class Walk:
         ended = np.bincount(at.end, share[at.ended], len(at.ends))  # (ends,)
         for (text, behind), one in zip(at.ends, ended.tolist(), strict=True):
             written = prefix.text + text
-            self.found[written[: len(written) - behind]] += probability * one
+            if one > 0:
+                self.found[written[: len(written) - behind]] += probability * one
         onward = share[at.onward]
         tokens = zip(trie.ids[at.onward].tolist(), at.longer, onward.tolist(), strict=True)
         for number, (text, state), one in tokens:

@@ -34,7 +34,7 @@ class NumberPrediction:
         values: float64 (...), on the number's own scale; finite, unless the hidden states are not.
         streams: exact streams (..., ·) where the head predicts them, such as ``number_digits``,
             which a float64 may not hold.
-        confidence: float32 (...), 0 to 1, or None; what it means is said by the head.
+        confidence: float (...), 0 to 1, or None; what it means is said by the head.
         bounds: float64 (..., 2), lower and upper, between which float noise may move a value; None
             for what is chosen among few, or drawn.
         interval: float64 (..., 2), lower and upper, between which the head expects the number, with
@@ -92,7 +92,8 @@ class NumberHead(NumberLayer, ABC):
     def set_layer_norm(self, layer_norm: bool | None) -> None:
         """Put a LayerNorm in front, or none; None leaves it to :meth:`fit_to`."""
         self._options["layer_norm"] = layer_norm
-        self.norm = nn.LayerNorm(self.d_model) if layer_norm else None
+        like = next(self.parameters(), torch.empty(0))  # the head may be on its device already
+        self.norm = nn.LayerNorm(self.d_model).to(like) if layer_norm else None
 
     def fit_to(self, pretrained: bool) -> None:
         """Put a LayerNorm in front, where the option leaves it open, behind a pretrained backbone,

@@ -42,16 +42,6 @@ def example(name):
         return importlib.import_module(name)
 
 
-@pytest.fixture
-def commands_in_process(monkeypatch):
-    """The commands that an example would start a process for run here, in a second less each."""
-
-    def run(*words):
-        cli([*map(str, words), "--overwrite", "--quiet"], standalone_mode=False)
-
-    monkeypatch.setattr(additions, "numtok_command", run)
-
-
 additions, fermat, drop = (
     example("train_additions"),
     example("finetune_fermat"),
@@ -62,12 +52,14 @@ TINY = shlex.split("--steps 3 --sums 200 --held-out 12 --width 16 --layers 1 --b
 
 
 @pytest.mark.parametrize("numbers", ["xval,fone:3,0", "place", "p1000"])
-def test_additions_the_whole_way(numbers, tmp_path, capsys, request):
-    """One of them with the commands as processes, as it is in a shell."""
+def test_additions_the_whole_way(numbers, tmp_path, capsys, monkeypatch):
+    """With the commands, which are processes of their own, in this one."""
     from numtok_torch import NumberDataset, NumberModel
 
-    if numbers != "place":
-        request.getfixturevalue("commands_in_process")
+    def run(*words):
+        cli([*map(str, words), "--overwrite", "--quiet"], standalone_mode=False)
+
+    monkeypatch.setattr(additions, "numtok_command", run)
     assert additions.main([*TINY, "--numbers", numbers, "--output", str(tmp_path)]) == 0
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.startswith(f"| `{numbers}` | ")
@@ -76,6 +68,12 @@ def test_additions_the_whole_way(numbers, tmp_path, capsys, request):
     assert len(set((folder / "sums.jsonl").read_text("utf-8").splitlines())) == 200
     assert len(NumberDataset(folder / "sums.parquet")) == 200
     assert NumberModel.from_pretrained(folder / "model").causal
+
+
+def test_a_command_that_fails_ends_an_example(tmp_path, capfd):
+    with pytest.raises(SystemExit, match=r"this failed: numtok train nowhere\.jsonl"):
+        additions.numtok_command("train", "nowhere.jsonl", "-o", tmp_path / "trained")
+    assert "nowhere.jsonl" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

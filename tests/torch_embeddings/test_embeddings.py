@@ -217,13 +217,10 @@ def check_formula(name, layer, found, batch, e):
 
 
 @EVERY
-@pytest.mark.parametrize("compiled", [False, True])
-def test_values_are_the_formula_and_words_stay_bit_for_bit(name, compiled, monkeypatch):
+def test_values_are_the_formula_and_words_stay_bit_for_bit(name):
     """Also for zero, which is a number, though published code masks by x != 0; and with NaN in the
     streams of all other tokens.
     """
-    if compiled:  # the path without data-dependent shapes
-        monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     layer, batch, e = made(name), batch_of(name, filler=float("nan")), words()
     e[..., ::5] = -0.0
     before = e.clone()
@@ -247,21 +244,19 @@ def test_the_network_of_bits_with_its_ablations(depth, bias, residual, signed_bi
 
 
 @pytest.mark.parametrize("name", [*MAKERS, "xval zero", "bits zero"])
-def test_gradients_are_there_and_the_same_on_either_way(name, monkeypatch):
-    """At the numbers alone, and at every token: of the word vectors, and of each parameter. Without
-    numbers they are zeros, or a process of a distributed run would wait for them.
+def test_gradients_reach_all_that_is_learnt_and_no_other_token(name):
+    """With NaN in the streams of all other tokens. Without numbers they are zeros, or a process of a
+    distributed run would wait for them.
     """
     zero = {"zero_init": True} if name.endswith("zero") else {}
     layer, batch = made(name.removesuffix(" zero"), **zero), batch_of(name, filler=float("nan"))
-    ways = []
-    for compiled in (False, True):
-        with monkeypatch.context() as patch:
-            patch.setattr(torch.compiler, "is_compiling", lambda compiled=compiled: compiled)
-            e = words().requires_grad_()
-            loss = (layer(e, batch) - words(seed=5)).square().sum()
-            ways.append(torch.autograd.grad(loss, [e, *layer.parameters()]))
-    assert all(torch.isfinite(one).all() and (one.any() or zero) for one in ways[0])
-    torch.testing.assert_close(*ways, rtol=1e-5, atol=1e-6)
+    e, goal = words().requires_grad_(), words(seed=5)
+    (layer(e, batch) - goal).square().sum().backward()
+    assert all(torch.isfinite(one.grad).all() for one in (e, *layer.parameters()))
+    assert zero or all(one.grad.any() for one in layer.parameters())
+    elsewhere = ~presence(name, batch)
+    torch.testing.assert_close(e.grad[elsewhere], 2 * (e - goal)[elsewhere])
+    layer.zero_grad()
     for stream in ("number_mask", "place_value", "input_ids"):
         batch[stream] = torch.zeros_like(batch[stream])
     found = layer(e, batch)
@@ -404,7 +399,6 @@ def test_words_are_read_in_any_type_of_integers():
 
 OF_AMPLITUDE = [name for name in MAKERS if name not in ("xval", "quantile bins soft", "sum")]
 EVERY_AMPLITUDE = pytest.mark.parametrize("name", OF_AMPLITUDE)
-STDS = pytest.mark.parametrize("std", [0.02, 0.125, 1.0])
 MANY = tuple(f"{10**exponent:.6g}" for exponent in np.linspace(-3, 5, 120))
 
 
@@ -437,7 +431,7 @@ def of_words(model, name):
 
 
 @EVERY_AMPLITUDE
-@STDS
+@pytest.mark.parametrize("std", [0.02, 1.0])
 def test_a_number_starts_as_long_as_a_word_once(name, std):
     """A second model does not change what was trained."""
     model = in_front_of(made(name), std)

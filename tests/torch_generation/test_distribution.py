@@ -190,6 +190,12 @@ def test_a_number_ends_before_what_does_not_go_on_with_it():
     assert made.outside == pytest.approx(0.375)
 
 
+def test_what_has_no_probability_is_no_value():
+    answers = {"": {"5": 0.0}, "5": {" km": -math.inf, "0": 0.0}, "50": {"0": 0.0}}
+    made = number_distribution(answers.__getitem__, None, "", NumberFormat(0, 9), 1)
+    assert made.values == () and math.isnan(made.mean) and made.outside == 1
+
+
 def test_tokens_that_the_model_does_not_score_are_never_written():
     longer = tiny_tokenizer.__wrapped__()
     assert longer.add_tokens(["77"]) == 1

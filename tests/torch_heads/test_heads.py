@@ -8,6 +8,7 @@ import struct
 import numpy as np
 import pytest
 import torch
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_models import check_one_graph, schema_of, tensor
@@ -221,6 +222,14 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch)
     )
 
 
+def test_the_layer_norm_that_a_model_adds_is_on_the_device_of_the_head_and_of_its_dtype():
+    head = heads.ScalarHead(D).to("meta", torch.float64)
+    head.fit_to(pretrained=True)
+    assert {(one.device.type, one.dtype) for one in head.norm.parameters()} == {
+        ("meta", torch.float64)
+    }
+
+
 # ---- ScalarHead
 
 
@@ -258,7 +267,7 @@ def test_values_are_the_nearest_doubles(before, after):
     """
     head = heads.FoNEHead(2 * (before + after), before, after)
 
-    @settings(max_examples=50)
+    @settings(max_examples=examples(25))
     @given(st.lists(st.integers(0, 9), min_size=before + after, max_size=before + after))
     def check(row):
         turns = 2 * math.pi * torch.tensor([row]) / 10
@@ -307,6 +316,7 @@ def test_bits_come_back(width, dtype):
     """
     head = identity(width).to(dtype)
 
+    @settings(max_examples=examples(40))
     @given(st.lists(FLOATS[width], min_size=1, max_size=5))
     def check(values):
         bits = bits_of(values, width)
@@ -327,6 +337,7 @@ def test_any_logits_are_a_finite_number_and_the_most_probable(width):
     head, exponent = identity(width), slice(1, 9 if width == 32 else 12)
     logit = st.floats(-9, 9, width=32)
 
+    @settings(max_examples=examples(40))
     @given(st.lists(logit, min_size=width, max_size=width), st.booleans())
     def check(row, hostile):
         logits = torch.tensor([row])

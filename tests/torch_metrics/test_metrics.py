@@ -6,13 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from numtok.errors import InputError
-
-torch = pytest.importorskip("torch")
-
 from numtok_torch.metrics import (
     digit_accuracy,
     exact_match,
@@ -32,7 +30,7 @@ DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
 # --- texts
 
 
-LONG = "7" * 1_000_000
+LONG = "7" * 100_000
 SAME = [
     ("1.50", "1.5"), ("15e-1", "1.5"), ("+1.5", "1.5"), ("01.5", "1.5"), ("1,234", "1234"),
     (".5", "0.5"), ("−5", "-5"), ("-0", "0"), ("0e9", "0.00"), ("1e400", "10e399"),
@@ -104,7 +102,7 @@ def test_digit_accuracy_is_the_loop(one, other, p, q):
 
 def test_pairs_weigh_the_same_and_digits_of_a_long_one_too():
     assert digit_accuracy(["1111111111", "2"], ["1111111111", "3"]) == 0.5
-    assert digit_accuracy([LONG[:-1] + "8"], [LONG]) == 1 - 1e-6
+    assert digit_accuracy([LONG[:-1] + "8"], [LONG]) == 1 - 1e-5
 
 
 def test_share_unparseable():
