@@ -18,7 +18,7 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import describe, without_base, write_settings
 
 try:
-    from transformers import Trainer, TrainerCallback
+    from transformers import Trainer
 except ImportError as error:
     raise MissingDependencyError(
         "NumberTrainer needs transformers: pip install 'numtok[hf]'"
@@ -75,8 +75,8 @@ class NumberTrainer(Trainer):
         self.head_learning_rate = head_learning_rate
         self.sums: dict[str, Any] = {}  # of each part of the loss, since it was logged
         self.logged_at = 0  # the step of that
+        self.summed_in: Any = None  # the state of the training that they are of
         super().__init__(model, args, data_collator, *arguments, **options)
-        self.add_callback(_Restart(self))
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
             raise ModelError(
@@ -97,6 +97,11 @@ class NumberTrainer(Trainer):
             self.loss_is_scaled_for_ga = True
             if self.label_smoother is not None:
                 self.smoothing, self.label_smoother = self.label_smoother.epsilon, None
+        elif self.numbers.head is not None and self.label_smoother is not None:
+            raise ModelError(
+                "transformers smooths the labels of a classifier without the loss of its head; leave"
+                " label_smoothing_factor out, or take head=None"
+            )
         if self.numbers.head is not None and self.compute_metrics is None:
             if self.args.batch_eval_metrics:
                 raise ModelError(
@@ -166,11 +171,20 @@ class NumberTrainer(Trainer):
         if self.smoothing:
             inputs = {**inputs, "smoothing": self.smoothing}
         loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
-        weight = self._weight_in_step(num_items_in_batch) if model.training else 0.0
-        for name in PARTS if model.training else ():
+        if model.training:
+            self._sum_parts(outputs, self._weight_in_step(num_items_in_batch))
+        return (loss, outputs) if return_outputs else loss
+
+    def _sum_parts(self, outputs: dict[str, Any], weight: float) -> None:
+        """Sum up the parts of the loss, anew where training begins, is resumed, or is tried again:
+        transformers then makes a new state.
+        """
+        if self.summed_in is not self.state:
+            self.summed_in, self.sums = self.state, {}
+            self.logged_at = self.state.global_step
+        for name in PARTS:
             if (part := outputs.get(name)) is not None:
                 self.sums[name] = self.sums.get(name, 0.0) + weight * part.detach().mean()
-        return (loss, outputs) if return_outputs else loss
 
     def _weight_in_step(self, tokens: Any) -> float:
         """Return what the loss of a batch is multiplied with for the log, as transformers does it:
@@ -215,14 +229,3 @@ class NumberTrainer(Trainer):
             }
             self.sums, self.logged_at = {}, self.state.global_step
         super().log(logs, *arguments, **options)
-
-
-class _Restart(TrainerCallback):
-    """Has a trainer forget, when training begins, the losses that were summed up before."""
-
-    def __init__(self, trainer: NumberTrainer) -> None:
-        self.trainer = trainer
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Sum up from the step on at which training begins, is resumed, or is tried again."""
-        self.trainer.sums, self.trainer.logged_at = {}, state.global_step

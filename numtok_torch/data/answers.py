@@ -7,7 +7,6 @@ int64 (tokens,): -100 up to the end of each question, the ids of the answer afte
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,23 +49,19 @@ def answers_only(data: Any, tokenizer: Any, after: str) -> AnswersOnly:
             first of such rows, without the text, when it is asked for.
         TokenizerError: for a tokenizer without numtok's inside.
     """
-    return AnswersOnly(data, QuestionEnd(tokenizer, after))
+    return AnswersOnly(data, tokenizer, after)
 
 
-class QuestionEnd:
-    """The text that ends each question, found in ids.
+class AnswersOnly(Dataset[dict[str, Any]]):
+    """The rows of :func:`answers_only`. Attributes of the data set, such as ``schema``, are kept.
 
-    Args:
-        tokenizer: the tokenizer of the ids.
-        after: the text. What is looked for is its last token, and before it the text that stands
-            behind its last number, on its last line that is not blank.
-
-    Raises:
-        SchemaError: if ``after`` is empty or ends with a number.
+    A question ends with the last token of ``after``, and before it the text that stands behind the
+    last number of ``after``, on its last line that is not blank. The tokens in front of the last
+    one differ with what stands before them, their text does not.
     """
 
-    def __init__(self, tokenizer: Any, after: str) -> None:
-        self.tokenizer = numtok_of(tokenizer)
+    def __init__(self, data: Any, tokenizer: Any, after: str) -> None:
+        self.data, self.tokenizer, self.after = data, numtok_of(tokenizer), after
         numbers = extract(after, self.tokenizer.grammar)
         text = after[numbers[-1].stop :] if numbers else after
         lines = text.strip().splitlines()
@@ -76,40 +71,12 @@ class QuestionEnd:
                 " stands at the end of every question"
             )
         behind = lines[-1] if lines else ""
-        self.after, self.id = after, int(self.tokenizer.encode(after).input_ids[-1])
-        before = ("", " ", "\n")  # to decode other cuts takes longer
+        self.last_id = int(self.tokenizer.encode(after).input_ids[-1])
+        self._end = self._squeezed(self.tokenizer.encode(behind).input_ids)
+        before = ("", " ", "\n")  # found at once: to decode other cuts takes half a millisecond
         self._common_cuts = [self.tokenizer.encode(one + behind).input_ids for one in before]
-        self._squeezed_end = self._squeezed(self.tokenizer.encode(behind).input_ids)
         # with the white space behind it; a token has a byte or more, and one may be a mark
         self._most_tokens = len(text[text.rindex(behind) :].encode()) + 1
-
-    def find(self, ids: npt.NDArray[np.int64]) -> int:
-        """Return where the last such text of int64 (tokens,) ends; -1 if there is none.
-
-        The tokens in front of the last one differ with what stands before them, their text does not.
-        """
-        for last in np.flatnonzero(ids == self.id)[::-1].tolist():
-            until = ids[max(0, last + 1 - self._most_tokens) : last + 1]
-            common = (np.array_equal(until[-len(cut) :], cut) for cut in self._common_cuts)
-            if any(common) or self._squeezed(until).endswith(self._squeezed_end):
-                return int(last) + 1
-        return -1
-
-    def _squeezed(self, ids: Any) -> str:
-        """Return the text of some tokens without its white space, some of which tokenizers add."""
-        return "".join(self.tokenizer.decode([int(id) for id in ids]).split())
-
-
-class AnswersOnly(Dataset[dict[str, Any]]):
-    """The rows of :func:`answers_only`. Attributes of the data set, such as ``schema``, are kept.
-
-    Args:
-        data: rows by number.
-        end: the text that ends each question.
-    """
-
-    def __init__(self, data: Any, end: QuestionEnd) -> None:
-        self.data, self.end = data, end
 
     def __getattr__(self, name: str) -> Any:
         if name == "data":  # while a copy is made, before there are attributes
@@ -122,22 +89,30 @@ class AnswersOnly(Dataset[dict[str, Any]]):
     def __getitem__(self, index: int) -> dict[str, Any]:
         row = self.data[index]
         labels = np.array(row["input_ids"], np.int64)  # (tokens,)
-        ends = {span: self.end.find(labels[slice(*span)]) for span in _documents(row)}
-        if all(end < 0 for end in ends.values()) and (index == 0 or "position_ids" not in row):
+        positions = row.get("position_ids")
+        starts = [0] if positions is None else np.flatnonzero(np.asarray(positions) == 0).tolist()
+        spans = list(itertools.pairwise([*starts, len(labels)]))
+        lengths = [self._question_length(labels[start:stop]) for start, stop in spans]
+        if not any(lengths) and (index == 0 or positions is None):
             raise SchemaError(
-                f"row {index} has no text {self.end.after!r} that ends with the token"
-                f" {self.end.id}, so its answer cannot be told from its question; give the text that"
-                " ends every question"
+                f"row {index} has no text {self.after!r} that ends with the token {self.last_id}, so"
+                " its answer cannot be told from its question; give the text that ends every"
+                " question"
             )
-        for (start, stop), end in ends.items():
-            labels[start : stop if end < 0 else start + end] = IGNORED
+        for (start, stop), length in zip(spans, lengths, strict=True):
+            labels[start : start + length if length else stop] = IGNORED
         labelled: dict[str, Any] = type(row)({**row, "labels": labels})
         return labelled
 
+    def _question_length(self, ids: npt.NDArray[np.int64]) -> int:
+        """Return how many tokens the question of a document has, int64 (tokens,); 0 without one."""
+        for last in np.flatnonzero(ids == self.last_id)[::-1].tolist():
+            until = ids[: last + 1][-self._most_tokens :]
+            common = (np.array_equal(until[-len(cut) :], cut) for cut in self._common_cuts)
+            if any(common) or self._squeezed(until).endswith(self._end):
+                return int(last) + 1
+        return 0
 
-def _documents(row: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Yield the span of each document of a row, in tokens."""
-    tokens = len(row["input_ids"])
-    positions = row.get("position_ids")
-    starts = [0] if positions is None else np.flatnonzero(np.asarray(positions) == 0).tolist()
-    return itertools.pairwise([*starts, tokens])
+    def _squeezed(self, ids: npt.NDArray[Any]) -> str:
+        """Return the text of some tokens without its white space, some of which tokenizers add."""
+        return "".join(self.tokenizer.decode(ids.tolist()).split())

@@ -264,8 +264,7 @@ class NumberCollator:
                 rows.ids if shown is None else np.where(shown == 0, IGNORED, rows.ids)
             )
         batch = self._dense(rows, self._layout(rows))
-        tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
-        return tensors if get_worker_info() is None else FromWorker(tensors)
+        return {name: torch.from_numpy(values) for name, values in batch.items()}
 
     def _check_tokenizer(self, features: Sequence[Mapping[str, Any]]) -> None:
         """Refuse rows of a data set that another tokenizer encoded."""
@@ -352,29 +351,6 @@ class NumberCollator:
                 [self.seed, *([worker.seed, worker.id] if worker else [])]
             )
         return self._rng
-
-
-class FromWorker(dict[str, Any]):
-    """A batch on its way out of a DataLoader's worker, a plain dict where it arrives. Its tensors
-    go through the pipe as arrays: torch would send each in a shared memory segment of its own,
-    whose file descriptor takes longer to hand over than a small batch takes to make.
-    """
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        plain = {name: _as_array(value) for name, value in self.items()}
-        return _as_tensors, (plain,)
-
-
-def _as_array(value: Any) -> Any:
-    """Convert tensors to numpy arrays. Other values are passed through."""
-    return value.numpy() if type(value) is torch.Tensor and not value.requires_grad else value
-
-
-def _as_tensors(batch: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
-        for name, value in batch.items()
-    }
 
 
 def _one_of(name: str, value: Any, choices: Sequence[Any]) -> None:

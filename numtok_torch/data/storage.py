@@ -245,8 +245,9 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         {field.name: getattr(field.type, "value_type", field.type) for field in fields}
         for fields in (schema, other)
     )
-    if kinds != other_kinds:
-        raise SchemaError(
-            f"{path} and {other_path} do not have the same columns: {', '.join(schema.names)};"
-            f" {', '.join(other.names)}"
-        )
+    for name in kinds | other_kinds:
+        if (kind := kinds.get(name)) != (other_kind := other_kinds.get(name)):
+            raise SchemaError(
+                f"{path} and {other_path} do not have the same columns: {name} is"
+                f" {kind or 'missing'} in the one, {other_kind or 'missing'} in the other"
+            )

@@ -22,7 +22,7 @@ from numtok.tokenizer.tokenizer_json import SETTINGS_FILE
 from numtok_torch.generation.generate_texts import Call, option_of
 from numtok_torch.generation.state import Writing
 from numtok_torch.model import saving
-from numtok_torch.model.backbone import ModelError, is_pretrained, output_layer
+from numtok_torch.model.backbone import ModelError, is_pretrained
 from numtok_torch.model.delta import base_of
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.objective import pop_streams
@@ -124,8 +124,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
                 of ``dtype``.
 
         Raises:
-            ModelError: for another Auto class than the one for such a model, and what
-                ``NumberModel.from_pretrained`` raises.
+            ModelError: for several devices, and what ``NumberModel.from_pretrained`` raises.
         """
         where = {name: options.pop(name) for name in WHERE if name in options}
         layers = {
@@ -148,12 +147,6 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         model._where = {name: one for name, one in where.items() if name != "token"}  # it is secret
         if chosen := getattr(config, "_attn_implementation", None):
             model.transformer.set_attn_implementation(chosen)
-        asked = cls.__name__.removeprefix("NumberModel")
-        if asked.startswith("For") and asked != (fits := fitting(model)):
-            raise ModelError(
-                f"{folder} holds a {type(model.transformer).__name__}, which is not for"
-                f" AutoModel{asked}; load it with AutoModel{fits}"
-            )
         return model if device is None else model.to(device)
 
     def save_pretrained(  # type: ignore[override]
@@ -268,79 +261,9 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return {"use_cache": True, **rest, **rows, "max_new_tokens": new}
 
 
-class NumberModelForCausalLM(  # type: ignore[misc,override,unused-ignore]
-    PreTrainedNumberModel, GenerationMixin
-):
-    """A number model that ``AutoModelForCausalLM`` loads. ``from_pretrained`` refuses other kinds.
-
-    Example:
-        >>> from transformers import GPT2Config, GPT2LMHeadModel
-        >>> backbone = GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1))
-        >>> NumberModelForCausalLM(backbone, embedding=None).save_pretrained("model")
-        >>> NumberModelForCausalLM.from_pretrained("model").causal
-        True
-    """
-
-
-class NumberModelForMaskedLM(  # type: ignore[misc,override,unused-ignore]
-    PreTrainedNumberModel, GenerationMixin
-):
-    """A number model that ``AutoModelForMaskedLM`` loads. ``from_pretrained`` refuses other kinds.
-
-    Example:
-        >>> from transformers import BertConfig, BertForMaskedLM
-        >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
-        >>> backbone = BertForMaskedLM(config)
-        >>> NumberModelForMaskedLM(backbone, embedding=None).save_pretrained("model")
-        >>> NumberModelForMaskedLM.from_pretrained("model").causal
-        False
-    """
-
-
-class NumberModelForSeq2SeqLM(  # type: ignore[misc,override,unused-ignore]
-    PreTrainedNumberModel, GenerationMixin
-):
-    """A number model that ``AutoModelForSeq2SeqLM`` loads. ``from_pretrained`` refuses other kinds.
-
-    Example:
-        >>> from transformers import T5Config, T5ForConditionalGeneration
-        >>> backbone = T5ForConditionalGeneration(T5Config(d_model=8, num_layers=1, num_heads=1))
-        >>> NumberModelForSeq2SeqLM(backbone, embedding=None).save_pretrained("model")
-        >>> NumberModelForSeq2SeqLM.from_pretrained("model").decodes
-        True
-    """
-
-
-class NumberModelForSequenceClassification(  # type: ignore[misc,override,unused-ignore]
-    PreTrainedNumberModel, GenerationMixin
-):
-    """A number model that ``AutoModelForSequenceClassification`` loads. ``from_pretrained``
-    refuses other kinds.
-
-    Example:
-        >>> from transformers import BertConfig, BertForSequenceClassification
-        >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
-        >>> backbone = BertForSequenceClassification(config)
-        >>> NumberModelForSequenceClassification(backbone, embedding=None).save_pretrained("model")
-        >>> NumberModelForSequenceClassification.from_pretrained("model").task
-        'texts'
-    """
-
-
-class NumberModelForTokenClassification(  # type: ignore[misc,override,unused-ignore]
-    PreTrainedNumberModel, GenerationMixin
-):
-    """A number model that ``AutoModelForTokenClassification`` loads. ``from_pretrained`` refuses
-    other kinds.
-
-    Example:
-        >>> from transformers import BertConfig, BertForTokenClassification
-        >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
-        >>> backbone = BertForTokenClassification(config)
-        >>> NumberModelForTokenClassification(backbone, embedding=None).save_pretrained("model")
-        >>> NumberModelForTokenClassification.from_pretrained("model").task
-        'tokens'
-    """
+# the names by which earlier versions' folders ask for the class
+NumberModelForCausalLM = NumberModelForMaskedLM = NumberModelForSeq2SeqLM = PreTrainedNumberModel
+NumberModelForSequenceClassification = NumberModelForTokenClassification = PreTrainedNumberModel
 
 
 def _one_device(device_map: Any) -> Any:
@@ -356,17 +279,6 @@ def _one_device(device_map: Any) -> Any:
             " device, as in device_map='cpu'"
         )
     return device_map
-
-
-def fitting(model: NumberModel) -> str:
-    """Return the kind of such a model, as transformers' Auto classes are named; "" for bare ones."""
-    if model.task is not None:
-        return "ForSequenceClassification" if model.task == "texts" else "ForTokenClassification"
-    if model.decodes:
-        return "ForSeq2SeqLM"
-    if output_layer(model.transformer) is None:
-        return ""
-    return "ForCausalLM" if model.causal else "ForMaskedLM"
 
 
 def beside(folder: str, where: Mapping[str, Any]) -> Tokenizer:

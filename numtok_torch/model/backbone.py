@@ -22,6 +22,12 @@ SAMPLED = 4096  # word vectors whose length is looked at
 ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")
 # which see all, or as their config says, and write with tokens of their own after the text
 UNSUPPORTED = ("xlnet", "xlm", "flaubert")
+# beginnings of the names of classes
+NOT_SUPPORTED = {
+    "Esm": "it multiplies word vectors by how many ids are masked",
+    "Reformer": "its hidden states are two streams",
+    **dict.fromkeys(("Mra", "Nystromformer", "Yoso"), "its positions begin at 2"),
+}
 
 
 class ModelError(NumtokError, ValueError):
@@ -143,10 +149,9 @@ def check_backbone(backbone: Any) -> None:
             f"{name} is not supported: its layers look up the ids of tokens too, beside their word"
             " vectors; take another model"
         )
-    if name.startswith("Reformer"):
-        raise ModelError(
-            f"{name} is not supported: its hidden states are two streams; take another model"
-        )
+    for start, reason in NOT_SUPPORTED.items():
+        if name.startswith(start):
+            raise ModelError(f"{name} is not supported: {reason}; take another model")
     words = word_embedding(backbone)
     inside = words.modules() if isinstance(words, nn.Module) else ()  # of what peft puts around it
     if isinstance(words, nn.ModuleList) or not any(isinstance(m, nn.Embedding) for m in inside):

@@ -91,21 +91,11 @@ def check_learns(model: Any) -> None:
     """Refuse a number model in which nothing can learn, with the options that help."""
     if any(one.requires_grad for one in model.parameters()):
         return
-    options = []
-    if model.embedding is not None:
-        options.append("embedding_from_schema(..., projection='linear') for features that learn")
-    options.append("a head that has weights, such as head_from_schema(..., layer_norm=True)")
-    if model.freeze_backbone is True:
-        options.append("freeze_backbone='trunk', which trains the word head too")
-    names = [type(one).__name__ for one in (model.embedding, model.head) if one is not None]
-    without = (
-        f", and {' and '.join(names)} {'learn' if len(names) > 1 else 'learns'} nothing"
-        if names
-        else ""
-    )
     raise ModelError(
-        f"nothing in this model can learn: the backbone is frozen{without}; take"
-        f" {', or '.join(options)}"
+        "nothing in this model can learn: the backbone is frozen, and neither embedding nor head has"
+        " weights; take embedding_from_schema(..., projection='linear'), a head that has weights,"
+        " such as head_from_schema(..., layer_norm=True), or freeze_backbone='trunk', which trains"
+        " the word head"
     )
 
 

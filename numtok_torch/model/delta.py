@@ -2,7 +2,8 @@
 adapters, weights that were trained, and the rows of new tokens. A few megabytes in place of all.
 
 In: a :class:`~numtok_torch.NumberModel`. Out: its weights by name without those of the base, and
-``rows.words`` (new rows, d) and ``rows.output`` with the rows beyond the base's vocabulary. Inverse:
+``rows.words`` (new rows, d) and ``rows.output`` with the rows beyond the base's vocabulary, and from
+the first on that ``add_number_rows`` started within it. Inverse:
 :func:`complete`, on a model around the base.
 """
 
@@ -32,7 +33,7 @@ PLAIN_STARTS = (None, True, False, "gaussian", "orthogonal", "eva", "mica")
 
 
 def base_of(model: Any, base: str | Path | bool) -> dict[str, Any]:
-    """Return the name of the base and how many rows it has, JSON-ready.
+    """Return the name of the base, how many rows it has, and the first that is saved, JSON-ready.
 
     Args:
         model: the :class:`~numtok_torch.NumberModel`.
@@ -54,13 +55,14 @@ def base_of(model: Any, base: str | Path | bool) -> dict[str, Any]:
         if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
             raise OSError("no config.json")
         config = type(backbone).config_class.from_pretrained(name)
-        rows = int(config.get_text_config().vocab_size)
+        rows = min(int(config.get_text_config().vocab_size), rows_of(backbone))
     except (OSError, ValueError, AttributeError) as error:
         raise ModelError(
             f"{name} holds no model that can be loaded again ({str(error)[:100]}); give base=... a"
             " folder or hub id with a config.json, or save all of the model, without base"
         ) from error
-    return {"name": name, "rows": min(rows, rows_of(backbone))}
+    start = min(rows, getattr(backbone, "first_number_row", rows))
+    return {"name": name, "rows": rows, "start": start}
 
 
 def has_base(model: Any) -> bool:
@@ -96,11 +98,11 @@ def own_names(model: Any) -> set[str]:
 
 def weights_beside(model: Any, base: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the weights by name, without those of the base."""
-    state, names_own = model.state_dict(), own_names(model)
+    state, names_own, start = model.state_dict(), own_names(model), base["start"]
     weights = {name: state[name] for name in names_own}
     for rows, name in _row_weights(model).items():
-        if name not in names_own and len(state[name]) > base["rows"]:
-            weights[rows] = state[name][base["rows"] :]
+        if name not in names_own and len(state[name]) > start:
+            weights[rows] = state[name][start:]
     return weights
 
 
@@ -114,7 +116,7 @@ def complete(model: Any, state: dict[str, Any], prefix: str, base: Mapping[str, 
         # an output layer without a name is tied: transformers' load_adapter had untied it
         if new is not None and name is not None:
             whole = current[name].detach().clone()
-            whole[base["rows"] :] = new
+            whole[_start(base) :] = new
             state[prefix + name] = whole
     for name, value in current.items():
         state.setdefault(prefix + name, value)
@@ -140,6 +142,12 @@ def add_new_rows(backbone: Any, rows: int, base: Mapping[str, Any]) -> None:
             f" {rows_of(backbone)}; give the same one"
         )
     add_rows(backbone, rows, started=False)
+    backbone.first_number_row = _start(base)
+
+
+def _start(base: Mapping[str, Any]) -> int:
+    """Return the first row that is saved; earlier versions saved those beyond the base's."""
+    return int(base.get("start", base["rows"]))
 
 
 def _row_weights(model: Any) -> dict[str, str]:

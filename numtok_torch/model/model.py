@@ -341,7 +341,7 @@ class NumberModel(nn.Module):
         for decoder, rows in sides.items():
             places = self._positions[decoder]
             if places is not None and readable(rows) and rows.shape[1] > places:
-                check_positions(self.transformer, places, rows.shape[1], inputs, decoder)
+                check_positions(self.transformer, places, rows.shape[1], inputs)
         position_ids = None if self.task == "texts" else inputs.get("position_ids")
         if position_ids is not None and readable(position_ids):
             keeps = self._keeps_apart

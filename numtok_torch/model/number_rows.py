@@ -20,7 +20,13 @@ from numtok import Tokenizer
 from numtok.engines.hf_tokenizers import load
 from numtok.representations import END_NUM, NUM
 from numtok_torch.data.tokens import numtok_of
-from numtok_torch.model.backbone import add_rows, output_layer, unwrapped, word_embedding
+from numtok_torch.model.backbone import (
+    add_rows,
+    output_layer,
+    rows_of,
+    unwrapped,
+    word_embedding,
+)
 
 FIRST_DIGITS = "123456789"
 AFTER = "-"  # after which anything may follow, as after a number
@@ -89,6 +95,9 @@ def start_rows(backbone: Any, tokenizer: Tokenizer, first: int = 0) -> list[int]
                         tensor[number] = tensor[ids].mean(0)
     for layer in layers:
         _refresh_adapters(layer)
+    # within the rows that a base model has, these differ from its own
+    earlier = getattr(backbone, "first_number_row", rows_of(backbone))
+    backbone.first_number_row = min([earlier, *written])
     return list(written)
 
 

@@ -39,7 +39,7 @@ from numtok.errors import SchemaError
 from numtok.representations import streams as declared_streams
 from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, NUMBER_VALUE, SEQ_LENGTHS
 from numtok_torch.data.masking import IGNORED
-from numtok_torch.embeddings.base import NumberEmbedding, readable
+from numtok_torch.embeddings.base import readable
 from numtok_torch.embeddings.xval import FAR_BEYOND, WAY_OUT
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model.backbone import ModelError
@@ -332,12 +332,6 @@ def _causes(
             " earlier step went wrong: go back to a checkpoint, and train with a lower learning"
             " rate, clipped gradients, or bfloat16 in place of float16"
         )
-        layers = [one for one in model.modules() if isinstance(one, NumberEmbedding)]
-        causes += [
-            f"if a row may begin with the number 0, make {type(one).__name__} with bias=True"
-            for one in layers
-            if one.may_be_zero
-        ]
     elif not causes and logits is not None and not torch.isfinite(logits).all():
         causes.append(
             "the logits are not finite although all parameters are: the backbone overflows in"

@@ -27,13 +27,14 @@ from numtok_torch.model.backbone import (
 @contextlib.contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model into evaluation mode for a while, without gradients."""
-    was = model.training
+    training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was)
+        for module in training:
+            module.training = True
 
 
 def run_backbone(
@@ -163,6 +164,8 @@ def mask_apart(
         return None
     if is_causal(backbone) and getattr(backbone.config, "is_causal", True):
         return None
+    if "sliding_attention" in (getattr(backbone.config, "layer_types", None) or ()):
+        return None  # transformers takes a mask as it is, so that its layers would have no window
     first = position_ids[:, :1] - 1  # (batch, 1)
     # (batch, seq), the text that each token belongs to
     text = (position_ids.diff(dim=1, prepend=first) != 1).cumsum(1)
@@ -222,18 +225,20 @@ def keeps_apart(backbone: Any, causal: bool, vectors: Tensor) -> bool:
     return bool((one - two).norm() <= noise * one.norm())
 
 
-def check_positions(
-    backbone: Any, places: int, width: int, inputs: Mapping[str, Any], decoder: bool
-) -> None:
+def check_positions(backbone: Any, places: int, width: int, inputs: Mapping[str, Any]) -> None:
     """Refuse rows of ``width`` tokens, with their masks in ``inputs``, of which more than
-    ``places`` need a position in a learned table, that of the encoder or of the ``decoder``.
+    ``places`` need a position in a learned table.
     """
     longest, padding = width, _padding_position(backbone)
     if (positions := inputs.get("position_ids")) is not None:  # begin anew in packed rows
         longest = int(positions.max()) + 1
         if padding is not None and int(positions.min()) > 0:
             longest -= padding + 1
-    elif (mask := inputs.get("attention_mask")) is not None and mask.dim() == 2 and not decoder:
+    elif (
+        (mask := inputs.get("attention_mask")) is not None
+        and mask.dim() == 2
+        and not has_decoder(backbone)
+    ):
         shown = mask if padding is not None else mask.cumsum(1)  # else padding behind has places
         longest = int((shown != 0).sum(1).max())
     if longest > places:

@@ -36,15 +36,17 @@ except ImportError as error:
         "this model reads and writes numbers with numtok; install it: pip install 'numtok[torch]'"
     ) from error
 """
-KINDS = ("CausalLM", "MaskedLM", "Seq2SeqLM", "SequenceClassification", "TokenClassification")
+KINDS = (
+    *("", "ForCausalLM", "ForMaskedLM", "ForSeq2SeqLM"),
+    *("ForSequenceClassification", "ForTokenClassification"),
+)
 # what transformers reads of config.json
 FOR_TRANSFORMERS = {
     "model_type": "numtok",
     "architectures": ["PreTrainedNumberModel"],
     "auto_map": {
         "AutoConfig": f"{CODE}.NumberConfig",
-        "AutoModel": f"{CODE}.PreTrainedNumberModel",
-        **{f"AutoModelFor{kind}": f"{CODE}.NumberModelFor{kind}" for kind in KINDS},
+        **{f"AutoModel{kind}": f"{CODE}.PreTrainedNumberModel" for kind in KINDS},
     },
     "custom_pipelines": {
         "text-generation": {"impl": f"{CODE}.NumberTextGeneration", "pt": ["AutoModelForCausalLM"]}

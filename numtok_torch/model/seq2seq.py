@@ -21,6 +21,7 @@ from numtok.errors import SchemaError
 from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.masking import IGNORED
+from numtok_torch.data.packing import round_up
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.objective import LABELS, LABELS_MASK, filled, fills, shifted
 
@@ -109,8 +110,11 @@ class Seq2SeqNumberCollator:
                 labels[name], ends[name] = target[stream], fill
         if self.eos_token_id is None:
             return labels
+        width = shown.shape[1]
+        more = round_up(width + 1, self.targets.pad_to_multiple_of) - width
         labels = {
-            name: torch.cat([one, filled(one, ends[name])], 1) for name, one in labels.items()
+            name: torch.cat([one, *[filled(one, ends[name])] * more], 1)
+            for name, one in labels.items()
         }
         labels["labels"].scatter_(1, shown.sum(1, keepdim=True), self.eos_token_id)
         return labels

@@ -184,7 +184,7 @@ ERRORS = {
                 (lambda make=make: make("data", tokenizer=tokenizer(XVal(2.0))), "another tokenizer"),
                 (lambda make=make: make("data", tokenizer=object()), "no fingerprint"),
                 (lambda make=make: make(["data", "other.parquet"]), "do not belong together"),
-                (lambda make=make: make(["data", "less.parquet"]), "same columns"),
+                (lambda make=make: make(["data", "less.parquet"]), "same columns: number_scaled is float in the one, missing in the other"),
                 (lambda make=make: next(iter(DataLoader(make("data"), batch_size=2))), "collate_fn=NumberCollator.from_schema"),
             )
         ),

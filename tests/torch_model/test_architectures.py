@@ -42,15 +42,11 @@ SIZES = {
 }
 LAYERS = {"layer_types": ["linear_attention", "full_attention"]}
 FULL = {"layer_types": ["full_attention"] * 2}
-LINEAR = {"linear_head_dim": 8, "linear_num_heads": 4, "num_experts_per_token": 2} | LAYERS
 MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 8, "mamba_d_ssm": 64}
 GEMMA = {"vocab_size_per_layer_input": 1000, "hidden_size_per_layer_input": 4}
 SLIDING = {"layer_types": ["sliding_attention", "full_attention"]}
 OWN = {  # what the sizes above do not make fit, by kind of config
-    "bailing_hybrid": LINEAR,
     "bamba": MAMBA | {"attn_layer_indices": [1]},
-    "cohere_compass_text": FULL
-    | {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e4}}},
     "dbrx": {
         "attn_config": {"kv_n_heads": 4, "rope_theta": 1e4, "clip_qkv": 8.0},
         "ffn_config": {"ffn_hidden_size": 16, "moe_num_experts": 4, "moe_top_k": 2},
@@ -70,16 +66,11 @@ OWN = {  # what the sizes above do not make fit, by kind of config
     "hunyuan_v1_dense": {"head_dim": 8},
     "hunyuan_v1_moe": {"head_dim": 8, "num_experts": 1, "moe_topk": 1},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_dt_rank": 4},
-    "kimi_linear": LINEAR | {"num_experts": 8, "num_expert_group": 1},
     "lfm2_moe": FULL,
     "lfm3": {"layer_types": ["conv", "full_attention"]},
-    "longcat_flash": {"expert_ffn_hidden_size": 16, "zero_expert_num": 2, "moe_topk": 2},
-    "luke": {"entity_vocab_size": 20, "entity_emb_size": 8},
     "mamba2": {"n_groups": 2, "num_heads": 8},
     "ministral": {"head_dim": 8},
-    "neomme": {"head_dim": 16, "hidden_size": 64},
     "nemotron": {"num_key_value_heads": 2},
-    "perceiver": {"d_latents": 32, "num_latents": 8, "num_blocks": 1},
     "qwen3_5_moe_text": LAYERS,
     "qwen3_5_text": LAYERS,
     "qwen3_next": LAYERS,
@@ -90,33 +81,28 @@ OWN = {  # what the sizes above do not make fit, by kind of config
         "attention_head_size": 8,
         "attn_layers": ["local", "local"],
     },
-    "roc_bert": {
-        "pronunciation_vocab_size": 20,
-        "shape_vocab_size": 20,
-        "pronunciation_embed_dim": 8,
-        "shape_embed_dim": 8,
-    },
     "xmod": {"default_language": "en_XX"},
-    "zamba2": {
-        "num_hidden_layers": 4,
-        "layers_block_type": ["linear_attention", "hybrid"] * 2,
-        "hybrid_layer_ids": [1, 3],
-        "attention_hidden_size": 64,
-        "attention_head_dim": 16,
-        "mamba_headdim": 8,
-        "adapter_rank": 4,
-    },
     "zaya": {"num_experts_per_tok": 1},
 }
 NOT_TINY = {  # made of other models, or without a small config that runs in transformers itself
+    "BailingHybridForCausalLM",
     "BltForCausalLM",
+    "CohereCompassForCausalLM",
     "Dots3NoteForCausalLM",
     "EncoderDecoderModel",
     "Gemma4AssistantForCausalLM",
     "Gemma4UnifiedAssistantForCausalLM",
+    "KimiLinearForCausalLM",
+    "LongcatFlashForCausalLM",
+    "LukeForMaskedLM",
     "MiMoV2FlashForCausalLM",
+    "NeoMMEForMaskedLM",
+    "PerceiverForMaskedLM",
     "Qwen4ExpForCausalLM",
     "ReformerForMaskedLM",
+    "RoCBertForCausalLM",
+    "RoCBertForMaskedLM",
+    "Zamba2ForCausalLM",
     "ZambaForCausalLM",
 }
 SEES_OR_HEARS = {  # beside those of the tasks below
@@ -130,15 +116,17 @@ NO_GENERATE = {"ProphetNet", "xLSTM"}  # on which transformers' own generate fai
 REFUSED = {
     "CpmAntForCausalLM": "takes no inputs_embeds",
     "DeepseekV4ForCausalLM": "look up the ids",
+    "EsmForMaskedLM": "how many ids are masked",
     "EsmcForMaskedLM": "takes no inputs_embeds",
     "FSMTForConditionalGeneration": "get_input_embeddings",
     "Gemma3nForCausalLM": "look up the ids",
     "Gemma4ForCausalLM": "look up the ids",
     "IBertForMaskedLM": "QuantEmbedding",
+    **dict.fromkeys(
+        ("MraForMaskedLM", "NystromformerForMaskedLM", "YosoForMaskedLM"), "positions begin at 2"
+    ),
     "MusicgenForCausalLM": "ModuleList",
     "MusicgenMelodyForCausalLM": "ModuleList",
-    "NeoMMEForMaskedLM": "takes no inputs_embeds",
-    "PerceiverForMaskedLM": "takes no inputs_embeds",
     "ReformerModelWithLMHead": "two streams",
 }
 

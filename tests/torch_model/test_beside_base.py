@@ -34,9 +34,9 @@ ADAPTED = {"gpt2": "c_attn", "llama": "q_proj", "gpt_neox": "query_key_value"}
 
 @pytest.fixture
 def base(tmp_path):
-    def make(kind, **sizes):
+    def make(kind, spare=0, **sizes):
+        sizes["vocab_size"] = SOURCE.get_vocab_size() + spare
         folder = tmp_path / f"base {kind}"
-        sizes["vocab_size"] = SOURCE.get_vocab_size()
         tiny.backbone(kind, **sizes).save_pretrained(folder)
         return folder
 
@@ -57,11 +57,12 @@ def model(folder, kind, way, made=NumberModel, quantised=None):
     schema = known.batch_schema()
     backbone = quantised or transformers.AutoModelForCausalLM.from_pretrained(folder)
     options = {}
-    if way == "frozen":
+    if way != "frozen":
+        add_number_rows(backbone, known)
+    if way.startswith("frozen"):
         options["freeze_backbone"] = True
     else:
         peft = pytest.importorskip("peft")
-        add_number_rows(backbone, known)
         rows = (
             {"trainable_token_indices": sorted(known.own_tokens.values())} if "rows" in way else {}
         )
@@ -89,12 +90,20 @@ def batch():
 
 
 @pytest.mark.parametrize(
-    ("kind", "way"),
-    [("llama", "lora"), ("gpt2", "lora, rows"), ("gpt_neox", "frozen"), ("gpt_neox", "lora, rows")],
+    ("kind", "way", "spare"),
+    [
+        ("llama", "lora", 0),
+        ("gpt2", "lora, rows", 0),
+        ("gpt_neox", "frozen", 0),
+        ("gpt_neox", "frozen, rows", 64),
+        ("gpt_neox", "lora, rows", 0),
+    ],
 )
-def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
-    """With the base found by its folder, or given; tied rows and others."""
-    folder = base(kind)
+def test_what_is_saved_is_loaded_onto_its_base(kind, way, spare, base, tmp_path):
+    """With the base found by its folder, or given; tied rows and others, also such as the base has
+    and that were started.
+    """
+    folder = base(kind, spare)
     made = model(folder, kind, way)
     expected = made(**batch())
     made.save_pretrained(tmp_path / "small", base=True)
@@ -111,6 +120,8 @@ def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
         same(found.logits, expected.logits)
         same(found.number_predictions, expected.number_predictions)
         assert loaded.tokenizer_identity == made.tokenizer_identity
+    loaded.save_pretrained(tmp_path / "small", base=folder)
+    same(NumberModel.from_pretrained(tmp_path / "small")(**batch()).logits, expected.logits)
     loaded.save_pretrained(tmp_path / "whole")  # which needs no base any more
     folder.rename(tmp_path / "gone")
     same(NumberModel.from_pretrained(tmp_path / "whole")(**batch()).logits, expected.logits)

@@ -1,7 +1,5 @@
 """NumberModel.build: a model for a data set, without wiring five objects by hand."""
 
-import math
-
 import pytest
 import torch
 import torch_models as tiny
@@ -9,9 +7,8 @@ import trained
 import transformers
 
 import numtok
-from numtok_torch import NumberDataset, NumberModel, answers_only
+from numtok_torch import NumberDataset, NumberModel
 from numtok_torch.model.backbone import word_embedding
-from numtok_torch.trainer import NumberTrainer
 
 TEXTS = [f"Of {n} m at {n / 8} kg, price: {3 * n}\n" for n in range(1, 33)]
 PARTS = {
@@ -45,17 +42,6 @@ def test_the_parts_are_those_of_the_representation(numbers):
     assert word_embedding(model.transformer).weight.shape[0] >= tokenizer.vocab_size
     losses = tiny.learn(model.train(), model.collator(list(data)), 12)
     assert losses[-1] < 0.9 * losses[0]
-
-
-def test_it_learns_answers_in_a_trainer(tmp_path):
-    data, tokenizer = encoded("fone:4,3")
-    arguments = tiny.arguments(tmp_path, max_steps=12, learning_rate=1e-2)
-    rows = answers_only(data, tokenizer, after="price:")
-    model = NumberModel.build(gpt2(), data, tokenizer)
-    trainer = NumberTrainer(model, arguments, train_dataset=rows)
-    trainer.train()
-    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    assert all(map(math.isfinite, losses)) and losses[-1] < 0.9 * losses[0]
 
 
 def test_a_head_and_options_may_be_named():

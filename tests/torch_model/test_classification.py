@@ -1,10 +1,7 @@
-"""Models that classify texts or tokens, with numbers in what they read: the backbone's own loss, on
-disk, and in the Trainer.
-"""
+"""Models that classify texts or tokens, with numbers in what they read: the backbone's own loss."""
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 import torch_models as tiny
@@ -12,7 +9,7 @@ import transformers
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch_models import same
 
-from numtok_torch import ModelError, NumberCollator, NumberModel
+from numtok_torch import ModelError, NumberModel
 
 SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}
 CLASSES = torch.tensor([0, 2, 1])
@@ -106,34 +103,3 @@ def test_a_head_beside_it():
     made = NumberModel(backbone("gpt2", num_labels=3), *numbers, number_weight=0.5).eval()
     found = made(**inputs(CLASSES))
     same(found.loss, found.token_loss + 0.5 * found.number_loss)
-
-
-def test_trainer(tmp_path):
-    """Whether a number is large: learnt, evaluated, and loaded from a checkpoint."""
-    pytest.importorskip("accelerate")
-    rows = [
-        {
-            "input_ids": [3, tiny.NUM, 4],
-            "number_index": [1],
-            "number_value": [value],
-            "number_scaled": [value],
-            "labels": int(value > 0),
-        }
-        for value in np.random.default_rng(0).uniform(-2, 2, 64).tolist()
-    ]
-    made = NumberModel(backbone("bert", num_labels=2), tiny.embedding("xval"))
-    steps = {"max_steps": 60, "save_steps": 60, "logging_steps": 10, "learning_rate": 1e-2}
-    trainer = transformers.Trainer(
-        made,
-        tiny.arguments(tmp_path, per_device_train_batch_size=16, **steps),
-        data_collator=(collator := NumberCollator(tiny.PAD, objective=None)),
-        train_dataset=rows,
-        eval_dataset=rows,
-        compute_metrics=lambda found: {
-            "right": float((np.asarray(found.predictions).argmax(-1) == found.label_ids).mean())
-        },
-    )
-    trainer.train()
-    assert trainer.evaluate()["eval_right"] > 0.9
-    back, batch = NumberModel.from_pretrained(tmp_path / "checkpoint-60"), collator(rows[:5])
-    same(back(**batch).loss, made.eval()(**batch).loss, 0, 0)

@@ -82,6 +82,11 @@ def classes(name="Llama", pad_token_id=tiny.PAD):
     made(**tiny.padded(tiny.batch(labels=False), 0, 2) | {"labels": torch.tensor([0, 1, 1])})
 
 
+def smoothed_classes():
+    made = bare("BertForSequenceClassification", None, tiny.head("scalar"))
+    NumberTrainer(made, tiny.arguments("out", label_smoothing_factor=0.1))
+
+
 def encoded(numbers="xval"):
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
     return NumberDataset(tokenizer.encode_batch(["and 5", "no number"] * 2)), tokenizer
@@ -188,11 +193,14 @@ ERRORS = {
         (lambda: call(bare("BertModel", tiny.embedding("xval"), tiny.head("scalar"))), "ForMaskedLM"),
         *((lambda kind=kind: bare(kind, None), "is_decoder=False; set config.is_decoder = True") for kind in ("BertLMHeadModel", "RobertaForCausalLM")),
         *((lambda kind=kind: bare(kind, None), "a task that NumberModel does not support") for kind in ("BertForQuestionAnswering", "BertForMultipleChoice")),
+        (lambda: bare("NystromformerForMaskedLM", None), "its positions begin at 2"),
+        (smoothed_classes, "leave label_smoothing_factor out"),
         (lambda: bare("BartForSequenceClassification", None), "to classify, take an encoder or a decoder alone"),
         (classes, "pad on the left…padding_side='left'"),
         (lambda: classes("GPT2", pad_token_id=None), "has no pad_token_id"),
         (lambda: call(model("bart"), batch=tiny.pairs(source=70)), POSITIONS),
         (lambda: call(model("bart"), batch=tiny.pairs(target=70)), POSITIONS),
+        (lambda: call(model("bart"), batch=tiny.pairs(target=64) | tiny.padded(tiny.batch(seq=64, labels=False), 6, 0)), POSITIONS),
         (lambda: model("t5", causal=True), "leave causal out"),
         (without_start, "decoder_start_token_id"),
         (lambda: generate(*setting("xval", "bart")[:2], ["7"], decoder_input_ids=torch.zeros(1, 1)), "decoder_input_ids"),

@@ -206,6 +206,7 @@ OF_EACH_KIND = {
     "Lfm2": {"layer_types": ["conv", "full_attention"], "num_key_value_heads": 2},
     "Mamba": {"state_size": 8},
     "Mixtral": EXPERTS,
+    "ModernBert": {"local_attention": 4, "cls_token_id": None, "sep_token_id": None},
     "OPT": {"ffn_dim": 32, "word_embed_proj_dim": tiny.D},
 }
 
@@ -213,7 +214,7 @@ OF_EACH_KIND = {
 @pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_a_packed_text_is_as_alone_or_refused(name):
     """No model computes it with the text in front of it and says nothing."""
-    kind = getattr(transformers, f"{name}ForCausalLM")
+    kind = getattr(transformers, f"{name}For{'MaskedLM' if 'Bert' in name else 'CausalLM'}")
     config = tiny.SIZES | tiny.POSITIONS | tiny.ENDS | OF_EACH_KIND[name]
     made = NumberModel(tiny.lively(kind, kind.config_class(**config)), None).eval()
     ids = torch.arange(2, 14)[None]
@@ -227,6 +228,15 @@ def test_a_packed_text_is_as_alone_or_refused(name):
     together = made(ids, torch.ones_like(ids), apart)  # the way out
     assert (together.hidden[:, 7:] - alone.hidden).abs().max() > 0.1
     same(made(ids, position_ids=torch.arange(12)[None]).hidden, made(ids).hidden)  # one text
+
+
+def test_a_first_packed_row_leaves_each_part_in_its_mode():
+    """Also where some are in evaluation mode, as a user may have frozen them."""
+    made = NumberModel(tiny.backbone("gpt2"), None).train()
+    made.backbone.transformer.drop.eval()
+    before = [module.training for module in made.modules()]
+    made(torch.tensor([[2, 3, 4, 5]]), position_ids=torch.tensor([[0, 1, 0, 1]]))
+    assert [module.training for module in made.modules()] == before
 
 
 @EVERY_KIND_AND_HEAD

@@ -143,6 +143,8 @@ def test_the_collator():
     assert torch.equal(found["number_digits_labels"][:, :width], target["number_digits"])
     streams = {f"{name}_labels" for name in target if name not in shown}
     assert set(found) - set(source) == {"labels", "number_labels_mask", *streams}
+    collator = Seq2SeqNumberCollator.from_schema(schema, 0, eos_token_id=7, pad_to_multiple_of=4)
+    assert {one.shape[1] % 4 for one in collator(rows).values()} == {0}
     with pytest.raises(SchemaError, match="StackDataset"):
         collator([row for row, _ in rows[:2]])
 

@@ -50,10 +50,8 @@ def made(kind="gpt2", head="scalar", **options):
     return NumberModel(backbone, *numbers, **options)
 
 
-GIVEN = (
-    *("compute_metrics", "preprocess_logits_for_metrics", "callbacks"),
-    *("data_collator", "train_dataset"),
-)
+GIVEN = ("compute_metrics", "preprocess_logits_for_metrics", "callbacks")
+GIVEN += ("data_collator", "train_dataset")
 
 
 def trainer(folder, model, kind=transformers.Trainer, **options):
@@ -89,24 +87,6 @@ def step(folder, model, kind, batches, share=1, **options):
     return log["loss"], gradients.found
 
 
-PER_TOKEN = {"number_loss_per": "token", "number_weight": 3.0}
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
-@pytest.mark.parametrize(
-    ("trained_by", "options"), [(NumberTrainer, {}), (transformers.Trainer, PER_TOKEN)]
-)
-def test_a_step_of_four_batches_is_a_step_of_one(trained_by, options, kind, tmp_path):
-    def model():
-        return made(kind, "fone", **options)
-
-    one, ones = step(tmp_path, model(), trained_by, 1)
-    four, fours = step(tmp_path, model(), trained_by, 4)
-    same(four, one, rtol=1e-6)
-    same(fours, ones, rtol=1e-5, atol=1e-6)
-    same(one, model().train()(**CAUSAL(list(Uneven()))).loss.item(), rtol=1e-6)
-
-
 class Unknown(Uneven):
     """With values that are not known, and one beyond float64."""
 
@@ -117,13 +97,34 @@ class Unknown(Uneven):
             row["number_value"][1:] = value
 
 
-@pytest.mark.parametrize("options", [{}, {"number_loss_per": "token"}])
-def test_numbers_that_have_no_loss_are_not_counted(options, tmp_path):
-    def found(batches):
-        data = {"train_dataset": Unknown()}
-        return step(tmp_path, made(head="mixture", **options), NumberTrainer, batches, **data)
+PER_TOKEN = {"number_loss_per": "token", "number_weight": 3.0}
+NO_LABELS = NumberCollator(tiny.PAD, objective=None)
 
-    same(found(4), found(1), rtol=1e-5, atol=1e-6)
+
+@pytest.mark.parametrize(
+    ("kind", "head", "trained_by", "options", "rows", "collator"),
+    [
+        ("gpt2", "fone", NumberTrainer, {}, Uneven(), CAUSAL),
+        ("bert", "fone", NumberTrainer, {}, Uneven(), CAUSAL),
+        ("gpt2", "fone", transformers.Trainer, PER_TOKEN, Uneven(), CAUSAL),
+        ("bert", "fone", transformers.Trainer, PER_TOKEN, Uneven(), CAUSAL),
+        ("gpt2", "mixture", NumberTrainer, {}, Unknown(), CAUSAL),  # which have no loss
+        ("gpt2", "mixture", NumberTrainer, {"number_loss_per": "token"}, Unknown(), CAUSAL),
+        ("gpt2", "scalar", NumberTrainer, {}, Uneven(), NO_LABELS),
+    ],
+)
+def test_a_step_of_four_batches_is_a_step_of_one(
+    kind, head, trained_by, options, rows, collator, tmp_path
+):
+    def model():
+        return made(kind, head, **options)
+
+    data = {"train_dataset": rows, "data_collator": collator}
+    one, ones = step(tmp_path, model(), trained_by, 1, **data)
+    four, fours = step(tmp_path, model(), trained_by, 4, **data)
+    same(four, one, rtol=1e-5)
+    same(fours, ones, rtol=1e-5, atol=1e-6)
+    same(one, model().train()(**collator(list(rows))).loss.item(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
@@ -149,13 +150,6 @@ def test_a_plain_trainer_says_that_numbers_are_not_counted(tmp_path):
         four, _ = step(tmp_path, made(), transformers.Trainer, 4)
     one, _ = step(tmp_path, made(), transformers.Trainer, 1)
     assert four == pytest.approx(one, rel=0.2) and four != pytest.approx(one, rel=1e-6)
-
-
-def test_numbers_alone(tmp_path):
-    rows, model = NumberCollator(tiny.PAD, objective=None), made()
-    loss = model.train()(**rows(list(Uneven()))).loss
-    found, _ = step(tmp_path, model, NumberTrainer, 4, data_collator=rows)
-    same(found, loss.item(), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("joined", "plain"), [(True, False), (False, True)])
@@ -357,16 +351,28 @@ def test_a_head_behind_a_pretrained_backbone_reads_normalised_states(tmp_path):
     assert told.norm is None
 
 
-def test_the_parts_of_the_loss_are_logged_of_the_steps_they_are_of(tmp_path):
-    """After a resumption, in a second training, and where steps were left over before it."""
-    options = {
-        "max_steps": 5,
-        "logging_steps": 2,
-        "save_steps": 3,
-        "gradient_accumulation_steps": 2,
-    }
+@pytest.mark.parametrize("short_of_memory", [False, True])
+def test_the_parts_of_the_loss_are_logged_of_the_steps_they_are_of(short_of_memory, tmp_path):
+    """After a resumption, in a second training, and where steps were left over before it, or were
+    tried and failed.
+    """
+    options = {"max_steps": 5, "logging_steps": 2, "save_steps": 3}
+    options |= {"gradient_accumulation_steps": 2, "auto_find_batch_size": short_of_memory}
     check = partial(trainer, tmp_path, kind=NumberTrainer, per_device_train_batch_size=2, **options)
     first, resumed = check(made()), check(made())
+    if short_of_memory:
+        step, sizes = first.training_step, []
+
+        def fails_once(model, inputs, *arguments):
+            sizes.append(len(inputs["input_ids"]))
+            if len(sizes) == 3:
+                raise RuntimeError("CUDA out of memory.")
+            return step(model, inputs, *arguments)
+
+        first.training_step = fails_once
+        first.train()
+        assert sizes[0] > sizes[-1] and len(parts_of(first)) == 2
+        return
     first.train()
     whole = parts_of(first)
     resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
@@ -382,39 +388,22 @@ class Endless(torch.utils.data.IterableDataset):
         return iter(list(Uneven()))
 
 
-@pytest.mark.parametrize("batches", [1, 3])
-def test_the_parts_of_the_loss_are_logged_over_several_passes_of_a_stream(batches, tmp_path):
-    """Also where the last batches of a pass are fewer than a step has."""
+def test_the_parts_of_the_loss_are_logged_over_several_passes_of_a_stream(tmp_path):
+    """Where the last batches of a pass are fewer than a step has."""
     options = {"max_steps": 9, "logging_steps": 2, "per_device_train_batch_size": 1}
-    options |= {"gradient_accumulation_steps": batches, "train_dataset": Endless()}
+    options |= {"gradient_accumulation_steps": 3, "train_dataset": Endless()}
     trained = trainer(tmp_path, made(), NumberTrainer, **options)
     trained.train()
     assert len(parts_of(trained)) == 4
-
-
-def test_the_parts_of_the_loss_of_a_try_that_ran_out_of_memory_are_not_logged(tmp_path):
-    options = {"max_steps": 4, "logging_steps": 4, "per_device_train_batch_size": 4}
-    trained = trainer(tmp_path, made(), NumberTrainer, auto_find_batch_size=True, **options)
-    step, sizes = trained.training_step, []
-
-    def short_of_memory(model, inputs, *arguments):
-        sizes.append(len(inputs["input_ids"]))
-        if len(sizes) == 3:
-            raise RuntimeError("CUDA out of memory.")
-        return step(model, inputs, *arguments)
-
-    trained.training_step = short_of_memory
-    trained.train()
-    assert sizes[0] > sizes[-1] and len(parts_of(trained)) == 1
 
 
 def test_the_parts_of_a_classifier_s_loss_are_means_over_the_batches_of_a_step(tmp_path):
     config = transformers.BertConfig(**tiny.SIZES)
     model = tiny.number_model(transformers.BertForSequenceClassification(config))
     options = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
-    options["data_collator"] = NumberCollator(tiny.PAD, objective=None)
     rows = [{**row, "labels": at % 2} for at, row in enumerate(Uneven().rows)]
-    trained = trainer(tmp_path, model, NumberTrainer, train_dataset=rows, **options)
+    options |= {"train_dataset": rows, "data_collator": NO_LABELS}
+    trained = trainer(tmp_path, model, NumberTrainer, **options)
     trained.train()
     assert len(parts_of(trained)) == 1
 
