@@ -264,8 +264,11 @@ class Decoder:
             number_texts = in_marks_of(self._grammar, canonical(values))
         return str(self._text(ids, np.array([0, len(ids)]), positions, number_texts)[0].as_py())
 
-    def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
+    def numbers_in(
+        self, token_ids: TokenIds, values: Sequence[Any] | None
+    ) -> list[tuple[int, int, str]]:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each."""
+        ids = given_ids(token_ids)
         if self._reader is not None:
             return self._reader.numbers(ids).spans()
         positions = self._number_positions(ids)

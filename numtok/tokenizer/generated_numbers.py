@@ -33,7 +33,7 @@ from numtok.numbers.to_text import in_marks_of
 from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, symbol_token
 from numtok.representations.digit_symbols import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
-from numtok.tokenizer.decode import canonical
+from numtok.tokenizer.decode import TokenIds, canonical, given_ids
 from numtok.tokenizer.token_texts import beside_others, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import first_ids
@@ -145,7 +145,7 @@ def spelled(
     if tokenizer.spelling is None:
         return {}
     if tokenizer.spelling.reading is not None:  # they are where the grammar reads them
-        numbers = tokenizer.numbers_in(np.array([*before, *ids.tolist()], np.int32))
+        numbers = tokenizer.numbers_in([*before, *ids.tolist()])
         positions = ((position - len(before), text) for position, _, text in numbers)
         return {position: text for position, text in positions if position >= 0}
     begins = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
@@ -281,15 +281,16 @@ class DecodeStream:
         ['is', None, None, None, None, ' 7', ' m']
     """
 
-    def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
+    def __init__(self, ids: TokenIds | None = None, skip_special_tokens: bool = False) -> None:
         self.skip_special_tokens = skip_special_tokens
-        self._ids: list[int] = list(ids or ())
+        self._ids: list[int] = [] if ids is None else given_ids(ids).tolist()
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._given = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
 
-    def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
-        """Return the text that is settled by one more id, or several; None if there is none.
+    def step(self, tokenizer: Any, id: int | TokenIds, number_value: Any = None) -> str | None:
+        """Return the text that is settled by one more id, or several, in a list, an array or a
+        tensor; None if there is none.
 
         ``number_value`` is that of a number that is one token: a float, a ``Decimal`` or its text.
         Without values ``[NUM]`` shows as itself.
@@ -298,7 +299,7 @@ class DecodeStream:
             InputError: if some numbers have values and others none.
         """
         inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
-        more = [id] if isinstance(id, int) else list(id)
+        more: list[int] = np.atleast_1d(np.asarray(id)).tolist()
         if not _kinds_of_tokens(inner).values.isdisjoint(more):
             has_value = number_value is not None
             if self._has_values not in (None, has_value):

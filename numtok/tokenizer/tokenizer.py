@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.cached import cached_property
@@ -445,13 +444,13 @@ class Tokenizer:
         return self.decoder.batch(rows)
 
     def numbers_in(
-        self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None
+        self, ids: TokenIds, values: Sequence[Any] | None = None
     ) -> list[tuple[int, int, str]]:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each.
         What cannot be read as a number is left out.
 
         Args:
-            ids: int32[n]; -1 for what is no token.
+            ids: those of one text: a list, an array, a tensor; -1 for what is no token.
             values: for numbers that are one token, one value per id (those of other tokens are not
                 looked at) or one per number.
 

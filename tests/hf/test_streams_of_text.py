@@ -1,5 +1,6 @@
 """Text as it is written, token by token: numbers whole, and all of it what ``decode`` gives."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("transformers")
@@ -83,6 +84,8 @@ def test_digits_of_the_text_come_as_the_text_does():
     ids = tok("of -15, 2.5")["input_ids"]
     pieces = ["-", "1", "5", ",", " ", "2", ".", "5"]
     assert in_pieces(tok, ids)[-8:] == in_pieces(tok.numtok, ids)[-8:] == pieces
+    for some in (torch.tensor(ids), np.array(ids, np.int32)):  # and so do their elements
+        assert in_pieces(tok, some)[-8:] == pieces
 
 
 @pytest.mark.parametrize("core", [False, True])
@@ -91,7 +94,7 @@ def test_numbers_that_are_one_token(core):
     ids = tok("of -1500 kg")["input_ids"]
     at = ids.index(tok.convert_tokens_to_ids(f" {NUM}"))
     tok = tok.numtok if core else tok
-    plain, valued, prompted = DecodeStream(), DecodeStream(), DecodeStream(ids[:at])
+    plain, valued, prompted = DecodeStream(), DecodeStream(), DecodeStream(np.array(ids[:at]))
     assert "".join(filter(None, (plain.step(tok, one) for one in ids))) == f"of {NUM} kg"
     pieces = [valued.step(tok, one, -1500.0 if one == ids[at] else None) for one in ids]
     assert "".join(filter(None, pieces)) == "of -1500 kg" and pieces[at] == " -1500"

@@ -79,8 +79,9 @@ def test_the_grammar_reads_what_a_model_writes(text, numbers):
 
 def test_a_number_in_a_token_of_the_text_is_read_too():
     tok = Tokenizer(trained.config("gpt2"), [BARE])
-    ids = np.array(trained.source("gpt2").encode("In 2019, 12").ids, np.int32)
-    assert [text for _, _, text in tok.numbers_in(ids)] == ["2019", "12"]
+    ids = trained.source("gpt2").encode("In 2019, 12").ids
+    for given in (ids, np.array(ids, np.uint64), [*ids, 2**40]):
+        assert [text for _, _, text in tok.numbers_in(given)] == ["2019", "12"]
     assert tok.decode(ids) == "In 2019, 12"
 
 
