@@ -25,6 +25,7 @@ from numtok.hf.placeholders import (
     Placeholders,
     ReplacedText,
     replace_numbers,
+    with_backend,
 )
 from numtok.hf.streams import (
     NumberStreams,
@@ -79,13 +80,6 @@ def encode_generally(
         single = isinstance(ids, list) and not (ids and isinstance(ids[0], list))
         add_to_encoding(lazy, rows, call.options.get("return_tensors"), single)
     return lazy
-
-
-def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrainedTokenizerFast:
-    """Return a stock tokenizer that is the same except for the backend."""
-    stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    vars(stock).update(vars(tokenizer), _tokenizer=backend)
-    return stock
 
 
 def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any) -> None:

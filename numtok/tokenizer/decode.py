@@ -29,8 +29,7 @@ from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.encoder import TextEngines
 from numtok.tokenizer.layout import conform, to_number_layout
-from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
-from numtok.tokenizer.token_texts import contents_of, is_lossless
+from numtok.tokenizer.token_texts import NumberSpaces, TextReader, contents_of, is_lossless
 from numtok.tokenizer.vocabulary import NumberVocabulary, first_ids, number_stops, read_symbols
 
 Ints = npt.NDArray[np.int64]
@@ -200,7 +199,7 @@ class Decoder:
     tokenizer decodes what is not byte-level.
 
     Numbers that are tokens of the text are decoded as text is; where in ids they stand is read by
-    the grammar (:class:`~numtok.tokenizer.numbers_in_text.TextReader`).
+    the grammar (:class:`~numtok.tokenizer.token_texts.TextReader`).
     """
 
     def __init__(

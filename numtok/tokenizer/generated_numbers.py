@@ -34,7 +34,7 @@ from numtok.representations import END_NUM, Representation, SingleToken, Spelled
 from numtok.representations.digit_symbols import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.decode import TokenIds, canonical, given_ids
-from numtok.tokenizer.token_texts import beside_others, is_lossless
+from numtok.tokenizer.token_texts import is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import first_ids
 from numtok.tokenizer.well_formed import NumberRules
@@ -267,7 +267,7 @@ class DecodeStream:
     """Text from ids that come one after the other, numbers whole: as
     ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
     :class:`numtok.hf.NumberTokenizer`. Digits that are tokens of the text (``digits:1,bare``) come as
-    the text does, those of WordPiece with the end of their word.
+    the text does; WordPiece decodes them in another way alone than together, and is not for streams.
 
     Args:
         ids: a prompt, whose text is not given.
@@ -344,10 +344,8 @@ class DecodeStream:
     def _is_in_number(self, tokenizer: Tokenizer) -> bool:
         """Whether the last ids begin a number that may go on."""
         first = tokenizer.representations[0]
-        if not isinstance(first, SpelledOut):
+        if not isinstance(first, SpelledOut) or not first.marks_begin:
             return False
-        if not first.marks_begin:
-            return not is_lossless(tokenizer.config) and self._is_in_word_of_digits(tokenizer)
         kinds = _kinds_of_tokens(tokenizer)
         for run, symbol in enumerate(reversed(self._ids), 1):
             if symbol not in kinds.symbols or symbol == tokenizer.tokens.get(END_NUM):
@@ -355,14 +353,6 @@ class DecodeStream:
             if symbol in kinds.begins and run < (first.length or math.inf):
                 return True
         return False
-
-    def _is_in_word_of_digits(self, tokenizer: Tokenizer) -> bool:
-        """Whether the last word holds digits that WordPiece decodes with spaces between them unless they
-        are a number: ``- 1 5``, ``-15``. Any token up to the next space may decide that.
-        """
-        digits, spaced = _words_of_digits(tokenizer)
-        last = next((id for id in reversed(self._ids) if id in digits or id in spaced), None)
-        return last in digits
 
     def _is_in_bytes(self, tokenizer: Tokenizer) -> bool:
         """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
@@ -386,16 +376,3 @@ def _kinds_of_tokens(tokenizer: Tokenizer) -> _KindsOfTokens:
     values = begins if isinstance(tokenizer.representations[0], SingleToken) else set()
     of_bytes = {vocabulary.get(f"<0x{byte:02X}>") for byte in range(256)}
     return _KindsOfTokens(set(tokenizer.tokens.values()), begins, values, of_bytes)
-
-
-@functools.lru_cache(maxsize=2)
-def _words_of_digits(tokenizer: Tokenizer) -> tuple[set[int], set[int]]:
-    """Return the ids of tokens with digits or of numbers, and of those with a space before them; none of
-    the former where symbols of numbers stand without spaces anyway.
-    """
-    contents, symbols = beside_others(tokenizer.config), set(tokenizer.tokens.values())
-    spaced = {id for id, content in contents.items() if content[:1] == b" "}
-    if symbols.isdisjoint(spaced):
-        return set(), spaced
-    texts = {id: content.decode("utf-8", "replace") for id, content in contents.items()}
-    return symbols | {id for id, text in texts.items() if any(map(str.isdecimal, text))}, spaced

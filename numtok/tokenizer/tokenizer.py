@@ -5,7 +5,8 @@ text (``FORMAT.md``). ``encoder`` is the way there, ``decode`` the way back.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
@@ -27,10 +28,8 @@ from numtok.representations import (
 )
 from numtok.representations.parse import Representations, set_for_all
 from numtok.tokenizer import saving, schema
-from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds
 from numtok.tokenizer.encoder import Encoder, Encoding, TextEngines
-from numtok.tokenizer.export import plain_config
 from numtok.tokenizer.metadata import LEADING_SPACE, describe_tokenizer
 from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
 from numtok.tokenizer.tokenizer_json import load_source
@@ -39,6 +38,12 @@ from numtok.tokenizer.vocabulary import (
     NumberVocabulary,
     Spelling,
     share_tokens,
+)
+
+PROBES = ("7", "98", "605", "1234567890")
+ADVICE = (
+    "this tokenizer cuts the digits of numbers already as %r does, which only puts [NUM] and [/NUM]"
+    " around them; with numbers=%r a pretrained model keeps its ids and needs no new rows"
 )
 
 
@@ -142,7 +147,7 @@ class Tokenizer:
                 raise TokenizerError(f"{source}: {error}") from error
             raise
         if numbers is not None and source is not None:  # that of a pretrained model
-            advise_bare(tokenizer.representations, tokenizer.spelling, tokenizer.source_ids)
+            tokenizer.advise_bare(tokenizer.source_ids)
         return tokenizer
 
     @classmethod
@@ -203,7 +208,7 @@ class Tokenizer:
         """
         saving.refuse_to_replace(folder, overwrite)
         form = self.representations[0].plain_form(self.grammar)
-        config, added = plain_config(self.config, self.own_tokens, form)
+        config, added = saving.plain_config(self.config, self.own_tokens, form)
         settings = saving.settings([Subword()], self.grammar, self.leading_space, ())
         saving.save(folder, config, settings, plain=True)
         return added
@@ -302,6 +307,21 @@ class Tokenizer:
         rows = TextRows.of(list(texts))
         encoded = self.engine.encode(rows, Slots.none(len(rows)))
         return [one.tolist() for one in np.split(encoded.ids, encoded.offsets[1:-1])]
+
+    def advise_bare(self, encode: Callable[[list[str]], Sequence[Sequence[int]]]) -> None:
+        """Log a hint if the source tokenizer cuts digits already as the representation does, so that
+        brackets are all that it adds. ``encode`` gives the ids of the source alone for texts.
+        """
+        first, spelling = self.representations[0], self.spelling
+        if not isinstance(first, SpelledOut) or spelling is None:
+            return
+        if (bare := first.without_brackets()) is None:
+            return
+        spelled = [first.encode_one(probe.encode(), ".") for probe in PROBES]
+        ids = encode([f"a {probe}" for probe in PROBES])
+        own = [[] if one is None else spelling.ids[one].tolist() for one in spelled]
+        if all(one and [*of][-len(one) :] == one for of, one in zip(ids, own, strict=True)):
+            logging.getLogger("numtok").warning(ADVICE, first.spec(), bare.spec())
 
     @cached_property
     def selector(self) -> NumberSelector:
