@@ -1,5 +1,5 @@
-"""What numtok makes of one state of a ``tokenizers`` backend, how a change to it is noticed, and ids
-back to text.
+"""Keep what numtok makes of one state of a ``tokenizers`` backend, until the backend changes; and
+turn ids back to text.
 
 In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with
     placeholders, and what was found out about them. All of it is made on demand, belongs in the
@@ -124,7 +124,7 @@ def decode_row(
     (kept, surfaces), read = numbers, [""]
     for _ in range(2):  # again with others, if the decoded text has some of the placeholders itself
         placeholders = state.placeholders_for(read)
-        shown = [placeholders.any_id if token < 0 else token for token in kept]
+        shown = [placeholders.any_id if token is None else token for token in kept]
         read = [with_backend(tokenizer, placeholders.tokenizer)._decode(shown, **options)]
         texts = placeholders.texts_between(read[0], len(surfaces))
         if texts is not None:
@@ -137,10 +137,10 @@ def decode_row(
 
 def find_in_ids(
     numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
-) -> tuple[list[int], list[str]] | None:
+) -> tuple[list[int | None], list[str]] | None:
     """Find the numbers in ids that a model may have made, and return (ids in which each number is
     one token, the text of every token in them that has a placeholder); None if there is no number.
-    -1 stands for a number that has no token of its own. InputError if there are neither as many
+    None stands for a number that has no token of its own. InputError if there are neither as many
     values as ids nor as many as numbers.
     """
     size = numtok.vocab_size
@@ -152,11 +152,11 @@ def find_in_ids(
     if not numbers:
         return None
     contents = {number: content.lstrip(" ") for content, number in numtok.own_tokens.items()}
-    kept: list[int] = []
+    kept: list[int | None] = []
     surfaces: list[str] = []
     at = 0
     for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
-        kept += [*ids[at:position], -1] if in_text else ids[at : position + 1]
+        kept += [*ids[at:position], None] if in_text else ids[at : position + 1]
         surfaces += [contents[number] for number in ids[at:position] if number in contents]
         surfaces += [surface] * (position < len(ids))
         at = stop

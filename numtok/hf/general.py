@@ -116,9 +116,7 @@ def encodings_later(
 class NumberBackend:
     """The backend of one call: the ``tokenizers.Tokenizer`` in everything but ``encode_batch``."""
 
-    def __init__(
-        self, state: BackendState, backend: Any, with_streams: bool, short: bool = False
-    ) -> None:
+    def __init__(self, state: BackendState, backend: Any, with_streams: bool, short: bool) -> None:
         self._state, self._backend, self._with_streams = state, backend, with_streams
         self._short = short  # whether a short text needs no spans of its numbers
         self.has_numbers = self.replaced_short = False

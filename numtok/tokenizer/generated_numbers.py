@@ -172,18 +172,16 @@ def generated_text(
     """Return the text of the ids that follow a prompt, with ``surfaces`` for their ``[NUM]`` tokens.
     Of a decoder that puts spaces between tokens, that is what the ids add to the prompt's text.
     """
-    number_surfaces = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
-    alone = tokenizer.decode(ids, number_surfaces)
+    has_values = isinstance(tokenizer.representations[0], SingleToken)
+
+    def text(ids: list[int], surfaces: list[str]) -> str:
+        return tokenizer.decode(ids, surfaces if has_values else None)
+
+    alone = text(ids, surfaces)
     if is_lossless(tokenizer.config):
         return alone
-    zeros = (
-        None
-        if number_surfaces is None
-        else ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
-    )
-    before = tokenizer.decode(prompt, zeros)
-    all_given = None if zeros is None or number_surfaces is None else [*zeros, *number_surfaces]
-    whole = tokenizer.decode([*prompt, *ids], all_given)
+    zeros = ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
+    before, whole = text(prompt, zeros), text([*prompt, *ids], [*zeros, *surfaces])
     return whole.removeprefix(before) if whole.startswith(before) else alone
 
 

@@ -20,7 +20,6 @@ from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import (
-    Representation,
     SpelledOut,
     Subword,
     from_dict,
@@ -162,20 +161,21 @@ class Tokenizer:
         rules = Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"]
         return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
-    def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
+    def with_options(self, numbers: Representations) -> Tokenizer:
         """Return a copy of the tokenizer whose representations have other options, such as a fitted
-        scale. Its tokens and ids stay the same.
+        scale. Its tokens and ids stay the same. ``numbers`` as for :meth:`from_pretrained`.
 
         Raises:
             TokenizerError: if these need other tokens.
         """
+        representations = representations_of(numbers)
         if not share_tokens(representations, self.representations):
             raise TokenizerError(
                 "these representations need other tokens; make the tokenizer anew with"
                 " from_pretrained"
             )
         changed = copy.copy(self)  # with the same engines
-        changed.representations = tuple(representations)
+        changed.representations = representations
         return changed
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -475,7 +475,7 @@ class Tokenizer:
                 looked at) or one per number.
 
         Raises:
-            InputError: if there are neither as many values as ids nor as many as numbers, or a
-                value is not finite.
+            InputError: if there are neither as many values as ids nor as many as numbers.
+            RepresentationError: for NaN or an infinity.
         """
         return self.decoder.numbers_in(ids, values)

@@ -46,7 +46,7 @@ class _Model(TypedDict):
 
 
 class _Config(TypedDict):
-    """What numtok itself reads in a tokenizer.json; all else is checked by ``tokenizers``."""
+    """The keys of a tokenizer.json that numtok itself reads; ``tokenizers`` checks all others."""
 
     model: _Model
     added_tokens: NotRequired[list[_AddedToken] | None]
