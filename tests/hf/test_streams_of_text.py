@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from transformers import TextIteratorStreamer
 
 from numtok.hf import DecodeStream
-from numtok.representations import FP15, NUM, P10, P1000, Digits, NumeroLogic, PlaceValue, XVal
+from numtok.representations import NUM, P1000, Digits, NumeroLogic, PlaceValue, XVal
 
-SPELLED = [Digits(1), Digits(3), PlaceValue(), Digits(1, brackets=False), P10(), P1000(), FP15()]
-SPELLED += [NumeroLogic()]
-KINDS = ["gpt2", "llama3", "t5", "llama", "bert"]
+SPELLED = [Digits(1), Digits(3), PlaceValue(), Digits(1, brackets=False), P1000(2), NumeroLogic()]
+KINDS = ["gpt2", "t5", "bert"]
 TEXT = "The mass is -1500 kg, 2.5 m; été 日本 7\U0001f600 12"
 words = st.lists(
     st.sampled_from(
@@ -42,7 +41,7 @@ def in_pieces(tok, ids):
 @given(st.sampled_from(KINDS), st.sampled_from(SPELLED), words)
 @example("gpt2", PlaceValue(), TEXT)
 @example("t5", Digits(1), TEXT)
-@example("llama3", P1000(), TEXT)
+@example("llama3", P1000(2), TEXT)
 def test_the_stream_is_what_decode_gives(kind, representation, text):
     assume(kind != "bert" or representation.marks_begin)
     tok = ours(kind, (representation,))
@@ -65,7 +64,7 @@ def test_numbers_come_whole(representation):
     assert [piece.strip() for piece in pieces if piece.strip()[-1] in "05"] == ["-1500", "2.5"]
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(st.sampled_from(["gpt2", "t5", "bert"]), st.sampled_from(SPELLED), st.data())
 def test_what_is_no_number_comes_too(kind, representation, data):
     """Symbols as no encoder writes them, numbers that begin late or are cut off, words with digits."""
