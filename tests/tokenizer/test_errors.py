@@ -125,6 +125,13 @@ FILES = [
         "odd.json",
     ),
     ("kind.json", b'{"model": {"type": "Nope", "vocab": {"a": 0}}}', "kind.json"),
+    (
+        "surrogate.json",
+        json.dumps(
+            {"model": {"vocab": {}}, "added_tokens": [{"content": "\ud800", **FLAGS}]}
+        ).encode(),
+        "surrogate.json…half of a character",
+    ),
 ]
 
 
