@@ -58,8 +58,8 @@ next: ## the core's tests on tokenizers 1.0, in .venv-next
 	.venv-next/bin/pip install --quiet --no-deps tokenizers==1.0.0rc3
 	.venv-next/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" tests/engines tests/attacks/test_tokenizer_folders.py tests/representations tests/tokenizer $(ARGS)
 
-fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
-	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)
+fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS go to pytest); finds go to build/fuzz
+	ulimit -v 8388608 && NUMTOK_FUZZ_SECONDS=$(TIME) NUMTOK_FUZZ_SEED=$$$$ $(BIN)/pytest tests/fuzz $(ARGS)
 
 check: $(DEV) ## lint, formatting, docstrings, types, and sentences of the documentation that are hard to read
 	$(BIN)/ruff check .

@@ -1,9 +1,12 @@
-"""A tokenizer whose backend has number tokens; what numtok makes of one state of a ``tokenizers``
-backend, and how a change to it is noticed.
+"""Keep what numtok makes of one state of a ``tokenizers`` backend, until the backend changes; and
+turn ids back to text.
 
 In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with
     placeholders, and what was found out about them. All of it is made on demand, belongs in the
     tokenizer's ``cache``, and is left behind when the backend changes.
+
+Decoding puts numbers in: each is decoded as one placeholder, a character that nothing else decodes
+to, which is then replaced.
 """
 
 from __future__ import annotations
@@ -13,15 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from transformers import PreTrainedTokenizerFast
 
 from numtok.arrays.cached import cached_property
-from numtok.engines.hf_tokenizers import library, load
-from numtok.hf import loading
-from numtok.hf.placeholders import Placeholders
+from numtok.engines.hf_tokenizers import library
+from numtok.errors import NumtokError
+from numtok.hf.placeholders import Placeholders, with_backend
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
-from numtok.tokenizer.tokenizer_json import load_source
 
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
@@ -102,90 +105,59 @@ def key_of(backend: Any) -> tuple[Any, ...]:
     return (_normalizer_state(backend.normalizer), *parts)
 
 
-class NumberTokenizerBase(PreTrainedTokenizerFast):
-    """A fast tokenizer whose backend has number tokens.
-
-    Attributes:
-        return_numbers: whether calls return the number streams, if they do not say.
-        numtok: the :class:`numtok.Tokenizer` of the same settings, which gives the same ids.
-        cache: all that is made on demand.
+def decode_row(
+    tokenizer: PreTrainedTokenizerFast,
+    state: BackendState,
+    token_ids: Any,
+    values: Any,
+    options: dict[str, Any],
+) -> str:
+    """Decode one row of ids. ``values`` are as :meth:`numtok.hf.NumberTokenizer.decode` takes them,
+    ``options`` those of the base class. InputError if there are neither as many values as ids nor
+    as many as numbers.
     """
+    ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
+    ids = [ids] if isinstance(ids, int) else ids
+    numbers = find_in_ids(state.numtok, ids, values)
+    if numbers is None:
+        return str(PreTrainedTokenizerFast._decode(tokenizer, token_ids, **options))
+    (kept, surfaces), read = numbers, [""]
+    for _ in range(2):  # again with others, if the decoded text has some of the placeholders itself
+        placeholders = state.placeholders_for(read)
+        shown = [placeholders.any_id if token is None else token for token in kept]
+        read = [with_backend(tokenizer, placeholders.tokenizer)._decode(shown, **options)]
+        texts = placeholders.texts_between(read[0], len(surfaces))
+        if texts is not None:
+            return state.numtok.decoder.join(texts, surfaces)
+    raise NumtokError(
+        f"the ids do not hold the {len(surfaces)} number tokens they should; please report"
+        " this tokenizer"
+    )
 
-    return_numbers: bool = False
-    # numtok.json; None while the base class is at work in __init__
-    _number_settings: dict[str, Any] | None = None
 
-    def __init__(
-        self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any
-    ) -> None:
-        self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
-        if file := kwargs.pop("tokenizer_file", None):  # which only numtok reads
-            self._tokenizer = load(load_source(file))
-        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
-        self._install(number_settings or {})
-
-    def _install(self, settings: dict[str, Any]) -> None:
-        """Add the number tokens that are not there yet."""
-        settings = loading.DEFAULTS | settings
-        self.return_numbers = bool(settings.pop("return_numbers"))
-        self.cache = {}
-        numtok = loading.install_number_tokens(self.backend_tokenizer, settings)
-        self._number_settings = numtok.saved_settings()
-        self.init_kwargs["number_settings"] = self.number_settings
-
-    @property
-    def number_settings(self) -> dict[str, Any]:
-        """JSON: grammar, representations and the like; what ``numtok.json`` holds, and
-        ``return_numbers``.
-        """
-        return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without what is made on demand."""
-        return vars(self) | {"cache": {}}
-
-    def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
-        """Add tokens as the base class does. numtok's own tokens are there already and stay as they
-        are.
-        """
-        if self._number_settings is not None:
-            own = self.backend_state().numtok.own_tokens
-            new_tokens = [token for token in new_tokens if str(token) not in own]
-        self.cache = {}
-        return int(super()._add_tokens(new_tokens, special_tokens))
-
-    def _switch_to_input_mode(self) -> None:
-        """Do nothing. The base class calls it each time, and is long in finding that nothing is to
-        be done.
-        """
-
-    @property
-    def numtok(self) -> Tokenizer:
-        """The numtok tokenizer of the same settings."""
-        state = self.backend_state()
-        post_processor = state_of(self.backend_tokenizer.post_processor)
-        if state.post_processor == post_processor:
-            return state.numtok
-        # few things depend on the post-processor, which may change often
-        if self.cache.get("post_processor") != post_processor:
-            self.cache |= {"post_processor": post_processor, "numtok": self._number_tokenizer()}
-        numtok: Tokenizer = self.cache["numtok"]
-        return numtok
-
-    def backend_state(self) -> BackendState:
-        """Return the state that depends on the backend.
-
-        A change to that, also one made on ``backend_tokenizer`` directly, makes a new one.
-        """
-        backend = self.backend_tokenizer
-        key = key_of(backend)
-        state: BackendState = self.cache.get("state")  # type: ignore[assignment]
-        # A new token takes the next id; to count them would take milliseconds.
-        if self.cache.get("key") != key or backend.id_to_token(state.numtok.vocab_size) is not None:
-            state = BackendState(self._number_tokenizer(), state_of(backend.post_processor))
-            self.cache = {"key": key, "state": state}
-        return state
-
-    def _number_tokenizer(self) -> Tokenizer:
-        assert self._number_settings is not None
-        return Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings)
+def find_in_ids(
+    numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
+) -> tuple[list[int | None], list[str]] | None:
+    """Find the numbers in ids that a model may have made, and return (ids in which each number is
+    one token, the text of every token in them that has a placeholder); None if there is no number.
+    None stands for a number that has no token of its own. InputError if there are neither as many
+    values as ids nor as many as numbers.
+    """
+    size = numtok.vocab_size
+    flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
+    numbers = numtok.decoder.apart(flat)
+    in_text = numbers is not None  # tokens of the text, which have no placeholders
+    if numbers is None:
+        numbers = numtok.numbers_in(flat, None if values is None else list(values))
+    if not numbers:
+        return None
+    contents = {number: content.lstrip(" ") for content, number in numtok.own_tokens.items()}
+    kept: list[int | None] = []
+    surfaces: list[str] = []
+    at = 0
+    for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
+        kept += [*ids[at:position], None] if in_text else ids[at : position + 1]
+        surfaces += [contents[number] for number in ids[at:position] if number in contents]
+        surfaces += [surface] * (position < len(ids))
+        at = stop
+    return kept[:-1] if in_text else kept, surfaces

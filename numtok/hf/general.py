@@ -25,6 +25,7 @@ from numtok.hf.placeholders import (
     Placeholders,
     ReplacedText,
     replace_numbers,
+    with_backend,
 )
 from numtok.hf.streams import (
     NumberStreams,
@@ -81,13 +82,6 @@ def encode_generally(
     return lazy
 
 
-def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrainedTokenizerFast:
-    """Return a stock tokenizer that is the same except for the backend."""
-    stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    vars(stock).update(vars(tokenizer), _tokenizer=backend)
-    return stock
-
-
 def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any) -> None:
     """Set truncation and padding of the backend as the base class does for a call. The backend
     keeps them.
@@ -122,9 +116,7 @@ def encodings_later(
 class NumberBackend:
     """The backend of one call: the ``tokenizers.Tokenizer`` in everything but ``encode_batch``."""
 
-    def __init__(
-        self, state: BackendState, backend: Any, with_streams: bool, short: bool = False
-    ) -> None:
+    def __init__(self, state: BackendState, backend: Any, with_streams: bool, short: bool) -> None:
         self._state, self._backend, self._with_streams = state, backend, with_streams
         self._short = short  # whether a short text needs no spans of its numbers
         self.has_numbers = self.replaced_short = False

@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from transformers import PreTrainedTokenizerFast
 
 from numtok.arrays import memory
 from numtok.engines.config import ordinary_token
@@ -122,6 +124,13 @@ class Placeholders:
             if not (text.isascii() or self.contents.keys().isdisjoint(text)):
                 return True
         return False
+
+
+def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrainedTokenizerFast:
+    """Return a stock tokenizer that is the same except for the backend."""
+    stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+    vars(stock).update(vars(tokenizer), _tokenizer=backend)
+    return stock
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from numtok.engines.hf_tokenizers import complete_library
+from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
-from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
-from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER, sealed
+from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER, load_source, sealed
 
 try:
     from transformers import PreTrainedTokenizerFast
@@ -36,18 +36,10 @@ except ImportError as error:
         "numtok.hf needs transformers 5.23 or later; install it with: pip install 'numtok[hf]'"
     ) from error
 
-from numtok.hf import loading
-from numtok.hf.backend import NumberTokenizerBase
+from numtok.hf import files
+from numtok.hf.backend import BackendState, decode_row, key_of, state_of
 from numtok.hf.batch import encode_quickly
-from numtok.hf.decoding import decode_row
 from numtok.hf.general import Call, encode_generally
-from numtok.hf.saving import (
-    SHIM,
-    between_numbers,
-    save_whole,
-    without_number_tokens,
-    write_own_files,
-)
 from numtok.hf.streams import mark_whole_numbers, pad_streams, pop_streams, stream_names
 
 # of a call
@@ -56,7 +48,7 @@ BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus)
 SAVED = ("padding_side", "truncation_side", "model_input_names")
 
 
-class NumberTokenizer(NumberTokenizerBase):
+class NumberTokenizer(PreTrainedTokenizerFast):
     """A fast transformers tokenizer that knows numbers. Make one with :meth:`from_pretrained` or
     :meth:`from_tokenizer`.
 
@@ -76,9 +68,37 @@ class NumberTokenizer(NumberTokenizerBase):
         'pH 7.4'
     """
 
-    _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}
+    return_numbers: bool = False
+    # numtok.json; None while the base class is at work in __init__
+    _number_settings: dict[str, Any] | None = None
+    _auto_map: ClassVar = {"AutoTokenizer": (None, f"{files.SHIM}.NumberTokenizer")}
 
     # Making, saving and loading
+
+    def __init__(
+        self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
+        if file := kwargs.pop("tokenizer_file", None):  # which only numtok reads
+            self._tokenizer = load(load_source(file))
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self._install(number_settings or {})
+
+    def _install(self, settings: dict[str, Any]) -> None:
+        """Add the number tokens that are not there yet."""
+        settings = files.DEFAULTS | settings
+        self.return_numbers = bool(settings.pop("return_numbers"))
+        self.cache = {}
+        numtok = files.install_number_tokens(self.backend_tokenizer, settings)
+        self._number_settings = numtok.saved_settings()
+        self.init_kwargs["number_settings"] = self.number_settings
+
+    @property
+    def number_settings(self) -> dict[str, Any]:
+        """JSON: grammar, representations and the like; what ``numtok.json`` holds, and
+        ``return_numbers``.
+        """
+        return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
 
     @classmethod
     def from_pretrained(
@@ -108,14 +128,14 @@ class NumberTokenizer(NumberTokenizerBase):
 
         Options that are not given are those that the folder was saved with.
         """
-        loading.refuse_misspelt(kwargs, [*loading.DEFAULTS], "NumberTokenizer.from_pretrained")
+        files.refuse_misspelt(kwargs, [*files.DEFAULTS], "NumberTokenizer.from_pretrained")
         path = pretrained_model_name_or_path
         path = DEFAULT_FOLDER if path is None else path
-        settings = loading.given_settings(numbers, grammar, leading_space, return_numbers)
-        with loading.checked(path):
-            saved = loading.saved_settings(path, kwargs)
+        settings = files.given_settings(numbers, grammar, leading_space, return_numbers)
+        with files.checked(path):
+            saved = files.saved_settings(path, kwargs)
             if saved is None:
-                stock = loading.load_stock(path, inputs, kwargs)
+                stock = files.load_stock(path, inputs, kwargs)
                 return cls._with_numbers(stock, (read_settings(path) or {}) | settings)
             settings = kwargs.pop("number_settings", saved) | settings
             loaded: NumberTokenizer = super().from_pretrained(
@@ -138,13 +158,13 @@ class NumberTokenizer(NumberTokenizerBase):
         Raises:
             TokenizerError: if the tokenizer is not a fast one.
         """
-        settings = loading.given_settings(numbers, grammar, leading_space, return_numbers)
+        settings = files.given_settings(numbers, grammar, leading_space, return_numbers)
         return cls._with_numbers(tokenizer, settings)
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
         """Return a copy with these settings; those that are not given are its own."""
-        loading.check_is_fast(tokenizer, NumberTokenizer)
+        files.check_is_fast(tokenizer, NumberTokenizer)
         copied = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
         vars(copied).update(copy.deepcopy(state))
@@ -158,7 +178,7 @@ class NumberTokenizer(NumberTokenizerBase):
                 encodings = backend.encode_batch(texts, add_special_tokens=False)
                 return [one.ids for one in encodings]
 
-            advise_bare(copied.numtok.representations, copied.numtok.spelling, source_ids)
+            copied.numtok.advise_bare(source_ids)
         return copied
 
     def save_pretrained(
@@ -172,7 +192,7 @@ class NumberTokenizer(NumberTokenizerBase):
         save = super().save_pretrained
         if Path(save_directory).is_file():
             return save(save_directory, *args, **kwargs)  # which says what is wrong
-        names = save_whole(save_directory, lambda folder: save(folder, *args, **kwargs))
+        names = files.save_whole(save_directory, lambda folder: save(folder, *args, **kwargs))
         kwargs["push_to_hub"] = True
         return save(save_directory, *args, **kwargs) if push_to_hub else names
 
@@ -182,8 +202,8 @@ class NumberTokenizer(NumberTokenizerBase):
         """
         self.numtok.representations[0].plain_form(self.numtok.grammar)  # or an error, before all
         refuse_to_replace(folder, overwrite)
-        stock = without_number_tokens(self, self.numtok)
-        save_whole(folder, stock.save_pretrained)
+        stock = files.without_number_tokens(self, self.numtok)
+        files.save_whole(folder, stock.save_pretrained)
         return self.numtok.export(folder, overwrite=True)
 
     def _save_pretrained(
@@ -199,7 +219,7 @@ class NumberTokenizer(NumberTokenizerBase):
         if not self.numtok.reads_as_plain:
             file = Path(names[-1])  # tokenizer.json
             file.write_text(sealed(file.read_text("utf-8")), "utf-8")
-        return (*names, *write_own_files(save_directory, self._number_settings))
+        return (*names, *files.write_own_files(save_directory, self._number_settings))
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = "AutoTokenizer") -> None:
@@ -217,6 +237,58 @@ class NumberTokenizer(NumberTokenizerBase):
         )  # type: ignore[no-untyped-call]
         return converted
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without what is made on demand."""
+        return vars(self) | {"cache": {}}
+
+    # What is made from the backend
+
+    @property
+    def numtok(self) -> Tokenizer:
+        """The numtok tokenizer of the same settings."""
+        state = self.backend_state()
+        post_processor = state_of(self.backend_tokenizer.post_processor)
+        if state.post_processor == post_processor:
+            return state.numtok
+        # few things depend on the post-processor, which may change often
+        if self.cache.get("post_processor") != post_processor:
+            self.cache |= {"post_processor": post_processor, "numtok": self._number_tokenizer()}
+        numtok: Tokenizer = self.cache["numtok"]
+        return numtok
+
+    def backend_state(self) -> BackendState:
+        """Return the state that depends on the backend.
+
+        A change to that, also one made on ``backend_tokenizer`` directly, makes a new one.
+        """
+        backend = self.backend_tokenizer
+        key = key_of(backend)
+        state: BackendState = self.cache.get("state")  # type: ignore[assignment]
+        # A new token takes the next id; to count them would take milliseconds.
+        if self.cache.get("key") != key or backend.id_to_token(state.numtok.vocab_size) is not None:
+            state = BackendState(self._number_tokenizer(), state_of(backend.post_processor))
+            self.cache = {"key": key, "state": state}
+        return state
+
+    def _number_tokenizer(self) -> Tokenizer:
+        assert self._number_settings is not None
+        return Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings)
+
+    def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
+        """Add tokens as the base class does. numtok's own tokens are there already and stay as they
+        are.
+        """
+        if self._number_settings is not None:
+            own = self.backend_state().numtok.own_tokens
+            new_tokens = [token for token in new_tokens if str(token) not in own]
+        self.cache = {}
+        return int(super()._add_tokens(new_tokens, special_tokens))
+
+    def _switch_to_input_mode(self) -> None:
+        """Do nothing. The base class calls it each time, and is long in finding that nothing is to
+        be done.
+        """
+
     # Encoding
 
     def _encode_plus(  # type: ignore[override]  # the rest goes through as it comes
@@ -233,7 +305,7 @@ class NumberTokenizer(NumberTokenizerBase):
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
         if not BASE_OPTIONS.issuperset(kwargs):
             unknown = kwargs.keys() - BASE_OPTIONS
-            loading.refuse_misspelt(unknown, ["return_numbers"], "a call of NumberTokenizer")
+            files.refuse_misspelt(unknown, ["return_numbers"], "a call of NumberTokenizer")
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call)
         return encode_generally(self, state, call) if out is None else out
@@ -278,8 +350,8 @@ class NumberTokenizer(NumberTokenizerBase):
         The result has the same settings.
         """
         numtok = self.backend_state().numtok
-        stock = without_number_tokens(self, numtok)
-        texts = between_numbers(text_iterator, numtok)
+        stock = files.without_number_tokens(self, numtok)
+        texts = files.between_numbers(text_iterator, numtok)
         trained = stock.train_new_from_iterator(texts, vocab_size, *args, **kwargs)
         settings = {name: value for name, value in self.number_settings.items() if name != "tokens"}
         return self._with_numbers(trained, settings)
@@ -321,7 +393,7 @@ class NumberTokenizer(NumberTokenizerBase):
         Raises:
             InputError: if there are neither as many values as tokens nor as many as numbers.
         """
-        loading.refuse_misspelt(kwargs, ["number_value"], "NumberTokenizer.decode")
+        files.refuse_misspelt(kwargs, ["number_value"], "NumberTokenizer.decode")
         options = {"skip_special_tokens": skip_special_tokens, **kwargs}
         if number_value is None:
             return super().decode(token_ids, **options)

@@ -29,8 +29,7 @@ from numtok.representations.columns import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.encoder import TextEngines
 from numtok.tokenizer.layout import conform, to_number_layout
-from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
-from numtok.tokenizer.token_texts import contents_of, is_lossless
+from numtok.tokenizer.token_texts import NumberSpaces, TextReader, contents_of, is_lossless
 from numtok.tokenizer.vocabulary import NumberVocabulary, first_ids, number_stops, read_symbols
 
 Ints = npt.NDArray[np.int64]
@@ -200,7 +199,7 @@ class Decoder:
     tokenizer decodes what is not byte-level.
 
     Numbers that are tokens of the text are decoded as text is; where in ids they stand is read by
-    the grammar (:class:`~numtok.tokenizer.numbers_in_text.TextReader`).
+    the grammar (:class:`~numtok.tokenizer.token_texts.TextReader`).
     """
 
     def __init__(
@@ -264,8 +263,11 @@ class Decoder:
             number_texts = in_marks_of(self._grammar, canonical(values))
         return str(self._text(ids, np.array([0, len(ids)]), positions, number_texts)[0].as_py())
 
-    def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
+    def numbers_in(
+        self, token_ids: TokenIds, values: Sequence[Any] | None
+    ) -> list[tuple[int, int, str]]:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each."""
+        ids = given_ids(token_ids)
         if self._reader is not None:
             return self._reader.numbers(ids).spans()
         positions = self._number_positions(ids)

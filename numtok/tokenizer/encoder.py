@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.cached import cached_property
-from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import make_engine
 from numtok.engines.engine import Encoded, Engine, NumtokTokens
@@ -124,9 +123,9 @@ class Encoder:
         moved = np.repeat(shift[:-1] + len(prefix), np.diff(encoded.offsets))
         positions_of_ids = np.arange(len(encoded.ids)) + moved
         ids[positions_of_ids] = encoded.ids
-        for row in np.flatnonzero(numbers.rows.valid):
-            ids[offsets[row] : offsets[row] + len(prefix)] = prefix
-            ids[offsets[row + 1] - len(suffix) : offsets[row + 1]] = suffix
+        starts, stops = (edges[numbers.rows.valid, None] for edges in (offsets[:-1], offsets[1:]))
+        ids[starts + np.arange(len(prefix))] = prefix
+        ids[stops + np.arange(-len(suffix), 0)] = suffix
         widened = dict(columns)
         for name in set(self.per_token) & set(columns):
             widened[name] = np.zeros(len(ids), columns[name].dtype)
@@ -148,8 +147,7 @@ class Encoder:
         rows = numbers.rows
         largest = max(len(encoded.ids), rows.nbytes if keep_text else 0)
         described = self.schema(keep_text, add_special_tokens, largest > schema.LIST_LIMIT)
-        index = memory.empty(len(numbers), np.int32)
-        _positions_in_document(encoded.positions, encoded.offsets, numbers.document, index)
+        index = (encoded.positions - encoded.offsets[numbers.document]).astype(np.int32)
         always = {"input_ids": encoded.ids, "number_index": index}
         columns = {**always, "number_value": numbers.to_float64(), **columns}
         if keep_text:
@@ -182,12 +180,6 @@ class Encoder:
             built = schema.build_schema(self._representations, keep_text, metadata, large)
             self._schemas[options] = built
         return self._schemas[options]
-
-
-@kernel
-def _positions_in_document(positions, offsets, document, out):  # type: ignore[no-untyped-def]
-    for i in range(positions.size):
-        out[i] = positions[i] - offsets[document[i]]
 
 
 class Encoding:

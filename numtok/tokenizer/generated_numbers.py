@@ -33,8 +33,8 @@ from numtok.numbers.scan import scan
 from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, symbol_token
 from numtok.representations.columns import numbers_from_floats
 from numtok.representations.digit_symbols import LONGEST_GROUP, groups
-from numtok.tokenizer.decode import canonical
-from numtok.tokenizer.token_texts import beside_others, is_lossless
+from numtok.tokenizer.decode import TokenIds, canonical, given_ids
+from numtok.tokenizer.token_texts import is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import first_ids
 from numtok.tokenizer.well_formed import NumberRules
@@ -145,7 +145,7 @@ def spelled(
     if tokenizer.spelling is None:
         return {}
     if tokenizer.spelling.reading is not None:  # they are where the grammar reads them
-        numbers = tokenizer.numbers_in(np.array([*before, *ids.tolist()], np.int32))
+        numbers = tokenizer.numbers_in([*before, *ids.tolist()])
         positions = ((position - len(before), text) for position, _, text in numbers)
         return {position: text for position, text in positions if position >= 0}
     begins = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
@@ -172,18 +172,16 @@ def generated_text(
     """Return the text of the ids that follow a prompt, with ``surfaces`` for their ``[NUM]`` tokens.
     Of a decoder that puts spaces between tokens, that is what the ids add to the prompt's text.
     """
-    number_surfaces = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
-    alone = tokenizer.decode(ids, number_surfaces)
+    has_values = isinstance(tokenizer.representations[0], SingleToken)
+
+    def text(ids: list[int], surfaces: list[str]) -> str:
+        return tokenizer.decode(ids, surfaces if has_values else None)
+
+    alone = text(ids, surfaces)
     if is_lossless(tokenizer.config):
         return alone
-    zeros = (
-        None
-        if number_surfaces is None
-        else ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
-    )
-    before = tokenizer.decode(prompt, zeros)
-    all_given = None if zeros is None or number_surfaces is None else [*zeros, *number_surfaces]
-    whole = tokenizer.decode([*prompt, *ids], all_given)
+    zeros = ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
+    before, whole = text(prompt, zeros), text([*prompt, *ids], [*zeros, *surfaces])
     return whole.removeprefix(before) if whole.startswith(before) else alone
 
 
@@ -267,7 +265,7 @@ class DecodeStream:
     """Text from ids that come one after the other, numbers whole: as
     ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
     :class:`numtok.hf.NumberTokenizer`. Digits that are tokens of the text (``digits:1,bare``) come as
-    the text does, those of WordPiece with the end of their word.
+    the text does; WordPiece decodes them in another way alone than together, and is not for streams.
 
     Args:
         ids: a prompt, whose text is not given.
@@ -281,15 +279,16 @@ class DecodeStream:
         ['is', None, None, None, None, ' 7', ' m']
     """
 
-    def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
+    def __init__(self, ids: TokenIds | None = None, skip_special_tokens: bool = False) -> None:
         self.skip_special_tokens = skip_special_tokens
-        self._ids: list[int] = list(ids or ())
+        self._ids: list[int] = [] if ids is None else given_ids(ids).tolist()
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._given = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
 
-    def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
-        """Return the text that is settled by one more id, or several; None if there is none.
+    def step(self, tokenizer: Any, id: int | TokenIds, number_value: Any = None) -> str | None:
+        """Return the text that is settled by one more id, or several, in a list, an array or a
+        tensor; None if there is none.
 
         ``number_value`` is that of a number that is one token: a float, a ``Decimal`` or its text.
         Without values ``[NUM]`` shows as itself.
@@ -298,7 +297,7 @@ class DecodeStream:
             InputError: if some numbers have values and others none.
         """
         inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
-        more = [id] if isinstance(id, int) else list(id)
+        more: list[int] = np.atleast_1d(np.asarray(id)).tolist()
         if not _kinds_of_tokens(inner).values.isdisjoint(more):
             has_value = number_value is not None
             if self._has_values not in (None, has_value):
@@ -343,10 +342,8 @@ class DecodeStream:
     def _is_in_number(self, tokenizer: Tokenizer) -> bool:
         """Whether the last ids begin a number that may go on."""
         first = tokenizer.representations[0]
-        if not isinstance(first, SpelledOut):
+        if not isinstance(first, SpelledOut) or not first.marks_begin:
             return False
-        if not first.marks_begin:
-            return not is_lossless(tokenizer.config) and self._is_in_word_of_digits(tokenizer)
         kinds = _kinds_of_tokens(tokenizer)
         for run, symbol in enumerate(reversed(self._ids), 1):
             if symbol not in kinds.symbols or symbol == tokenizer.tokens.get(END_NUM):
@@ -354,14 +351,6 @@ class DecodeStream:
             if symbol in kinds.begins and run < (first.length or math.inf):
                 return True
         return False
-
-    def _is_in_word_of_digits(self, tokenizer: Tokenizer) -> bool:
-        """Whether the last word holds digits that WordPiece decodes with spaces between them unless they
-        are a number: ``- 1 5``, ``-15``. Any token up to the next space may decide that.
-        """
-        digits, spaced = _words_of_digits(tokenizer)
-        last = next((id for id in reversed(self._ids) if id in digits or id in spaced), None)
-        return last in digits
 
     def _is_in_bytes(self, tokenizer: Tokenizer) -> bool:
         """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
@@ -385,16 +374,3 @@ def _kinds_of_tokens(tokenizer: Tokenizer) -> _KindsOfTokens:
     values = begins if isinstance(tokenizer.representations[0], SingleToken) else set()
     of_bytes = {vocabulary.get(f"<0x{byte:02X}>") for byte in range(256)}
     return _KindsOfTokens(set(tokenizer.tokens.values()), begins, values, of_bytes)
-
-
-@functools.lru_cache(maxsize=2)
-def _words_of_digits(tokenizer: Tokenizer) -> tuple[set[int], set[int]]:
-    """Return the ids of tokens with digits or of numbers, and of those with a space before them; none of
-    the former where symbols of numbers stand without spaces anyway.
-    """
-    contents, symbols = beside_others(tokenizer.config), set(tokenizer.tokens.values())
-    spaced = {id for id, content in contents.items() if content[:1] == b" "}
-    if symbols.isdisjoint(spaced):
-        return set(), spaced
-    texts = {id: content.decode("utf-8", "replace") for id, content in contents.items()}
-    return symbols | {id for id, text in texts.items() if any(map(str.isdecimal, text))}, spaced

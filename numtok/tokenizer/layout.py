@@ -38,6 +38,9 @@ from numtok.tokenizer.schema import (
     read_metadata,
     valid_rows,
 )
+from numtok.tokenizer.schema import (
+    column as column_of,
+)
 
 Ints = npt.NDArray[np.int64]
 Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
@@ -280,7 +283,7 @@ def _filled(tensors: pa.Array, fill: float, batch: pa.RecordBatch, described: An
     """Put the fill at tokens that are no numbers, where values run along with tokens."""
     if described["layout"] == "number":
         return tensors
-    mask = memory.from_arrow(memory.flat(batch.column(NUMBER_MASK.name))[0])
+    mask = memory.from_arrow(memory.flat(column_of(batch, NUMBER_MASK.name))[0])
     values: npt.NDArray[Any] = np.array(tensor_values(tensors))
     values[~mask] = fill
     return tensor_array(values, tensors.type)

@@ -5,12 +5,12 @@ text (``FORMAT.md``). ``encoder`` is the way there, ``decode`` the way back.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.cached import cached_property
@@ -20,7 +20,6 @@ from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import (
-    Representation,
     SpelledOut,
     Subword,
     from_dict,
@@ -28,10 +27,8 @@ from numtok.representations import (
 )
 from numtok.representations.registry import Representations, set_for_all
 from numtok.tokenizer import saving, schema
-from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds
 from numtok.tokenizer.encoder import Encoder, Encoding, TextEngines
-from numtok.tokenizer.export import plain_config
 from numtok.tokenizer.metadata import LEADING_SPACE, describe_tokenizer
 from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
 from numtok.tokenizer.tokenizer_json import load_source
@@ -40,6 +37,12 @@ from numtok.tokenizer.vocabulary import (
     NumberVocabulary,
     Spelling,
     share_tokens,
+)
+
+PROBES = ("7", "98", "605", "1234567890")
+ADVICE = (
+    "this tokenizer cuts the digits of numbers already as %r does, which only puts [NUM] and [/NUM]"
+    " around them; with numbers=%r a pretrained model keeps its ids and needs no new rows"
 )
 
 
@@ -143,7 +146,7 @@ class Tokenizer:
                 raise TokenizerError(f"{source}: {error}") from error
             raise
         if numbers is not None and source is not None:  # that of a pretrained model
-            advise_bare(tokenizer.representations, tokenizer.spelling, tokenizer.source_ids)
+            tokenizer.advise_bare(tokenizer.source_ids)
         return tokenizer
 
     @classmethod
@@ -158,20 +161,21 @@ class Tokenizer:
         rules = Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"]
         return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
-    def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
+    def with_options(self, numbers: Representations) -> Tokenizer:
         """Return a copy of the tokenizer whose representations have other options, such as a fitted
-        scale. Its tokens and ids stay the same.
+        scale. Its tokens and ids stay the same. ``numbers`` as for :meth:`from_pretrained`.
 
         Raises:
             TokenizerError: if these need other tokens.
         """
+        representations = representations_of(numbers)
         if not share_tokens(representations, self.representations):
             raise TokenizerError(
                 "these representations need other tokens; make the tokenizer anew with"
                 " from_pretrained"
             )
         changed = copy.copy(self)  # with the same engines
-        changed.representations = tuple(representations)
+        changed.representations = representations
         return changed
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -204,7 +208,7 @@ class Tokenizer:
         """
         saving.refuse_to_replace(folder, overwrite)
         form = self.representations[0].plain_form(self.grammar)
-        config, added = plain_config(self.config, self.own_tokens, form)
+        config, added = saving.plain_config(self.config, self.own_tokens, form)
         settings = saving.settings([Subword()], self.grammar, self.leading_space, ())
         saving.save(folder, config, settings, plain=True)
         return added
@@ -303,6 +307,21 @@ class Tokenizer:
         rows = TextRows.of(list(texts))
         encoded = self.engine.encode(rows, Slots.none(len(rows)))
         return [one.tolist() for one in np.split(encoded.ids, encoded.offsets[1:-1])]
+
+    def advise_bare(self, encode: Callable[[list[str]], Sequence[Sequence[int]]]) -> None:
+        """Log a hint if the source tokenizer cuts digits already as the representation does, so that
+        brackets are all that it adds. ``encode`` gives the ids of the source alone for texts.
+        """
+        first, spelling = self.representations[0], self.spelling
+        if not isinstance(first, SpelledOut) or spelling is None:
+            return
+        if (bare := first.without_brackets()) is None:
+            return
+        spelled = [first.encode_one(probe.encode(), ".") for probe in PROBES]
+        ids = encode([f"a {probe}" for probe in PROBES])
+        own = [[] if one is None else spelling.ids[one].tolist() for one in spelled]
+        if all(one and [*of][-len(one) :] == one for of, one in zip(ids, own, strict=True)):
+            logging.getLogger("numtok").warning(ADVICE, first.spec(), bare.spec())
 
     @cached_property
     def selector(self) -> NumberSelector:
@@ -445,18 +464,18 @@ class Tokenizer:
         return self.decoder.batch(rows)
 
     def numbers_in(
-        self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None
+        self, ids: TokenIds, values: Sequence[Any] | None = None
     ) -> list[tuple[int, int, str]]:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each.
         What cannot be read as a number is left out.
 
         Args:
-            ids: int32[n]; -1 for what is no token.
+            ids: those of one text: a list, an array, a tensor; -1 for what is no token.
             values: for numbers that are one token, one value per id (those of other tokens are not
                 looked at) or one per number.
 
         Raises:
-            InputError: if there are neither as many values as ids nor as many as numbers, or a
-                value is not finite.
+            InputError: if there are neither as many values as ids nor as many as numbers.
+            RepresentationError: for NaN or an infinity.
         """
         return self.decoder.numbers_in(ids, values)

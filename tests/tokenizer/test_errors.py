@@ -41,7 +41,7 @@ from numtok.representations import (
     register,
 )  # fmt: skip
 from numtok.representations.registry import default_instances
-from numtok.tokenizer.layout import to_token_layout
+from numtok.tokenizer.layout import expand, to_token_layout
 from numtok.tokenizer.schema import check_rows, read_metadata
 from numtok.tokenizer.train import save_tokenizer, train_tokenizer
 
@@ -125,6 +125,13 @@ FILES = [
         "odd.json",
     ),
     ("kind.json", b'{"model": {"type": "Nope", "vocab": {"a": 0}}}', "kind.json"),
+    (
+        "surrogate.json",
+        json.dumps(
+            {"model": {"vocab": {}}, "added_tokens": [{"content": "\ud800", **FLAGS}]}
+        ).encode(),
+        "surrogate.json…half of a character",
+    ),
 ]
 
 
@@ -245,6 +252,7 @@ ERRORS = {
         (lambda: check_rows(with_column(to_token_layout(encoded("is -28.5", "7")), "number_value", [[1.0], [1.0, 2.0]], pa.float64())),
          "'number_value' has 1 values, but there are 3 tokens"),
         (lambda: check_rows(to_token_layout(encoded("is 7")).drop_columns(["number_mask"])), "no column 'number_mask'"),
+        (lambda: expand(to_token_layout(gpt2(FloatBits(compact=True)).encode_batch(["7"])).drop_columns(["number_mask"])), "no column 'number_mask'"),
         (lambda: check_rows(with_column(encoded("is 7", "5 or 6"), "number_index", [[1], [2, 2]], pa.int32())),
          "row 1: 'number_index' has 2, which is no place after"),
         *((lambda values=values: ids_and(values), f"3 number tokens, but {len(values)} values") for values in ([1], [1, 2, 3, 4], [])),

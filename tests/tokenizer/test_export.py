@@ -20,7 +20,7 @@ from kept import kept
 from tokenizers import pre_tokenizers
 
 from numtok import P10, Digits, Grammar, Subword, Tokenizer, extract, scan
-from numtok.errors import NumtokError, OutputError
+from numtok.errors import NumtokError
 from numtok.testing import literals
 
 pytestmark = pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
@@ -109,7 +109,7 @@ def test_numbers_are_cut_as_digits_cuts_them(kind, form, text):
     assert [token for token in whole if re.search("[0-9]", token) and not token.isdecimal()] == []
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(20))
 @given(kind=st.sampled_from(REVERSIBLE), form=st.sampled_from(FORMS), text=texts)
 def test_the_text_comes_back(kind, form, text):
     made = exported(kind, form)
@@ -144,10 +144,6 @@ def test_ids_stay_and_rows_come_behind_them(kind):
 def test_gpt2_lacks_223_groups_of_three(gpt2_json, tmp_path):
     added = Tokenizer.from_pretrained(gpt2_json, "digits:3").export(tmp_path)
     assert len(added) == 223 and set(map(len, added)) == {3}
-    single = Tokenizer.from_pretrained(gpt2_json, "digits:1")
-    with pytest.raises(OutputError, match="exists already"):
-        single.export(tmp_path)
-    assert single.export(tmp_path, overwrite=True) == ()
 
 
 def test_a_row_that_no_merge_makes_gets_one():

@@ -1,13 +1,11 @@
-"""An exported tokenizer in other programs: 1,000 pages of every kind of text through plain
-``tokenizers``; ``AutoTokenizer`` in a process that knows no numtok; and JavaScript.
+"""An exported tokenizer in other programs: the pre-tokenizer of llama.cpp; ``AutoTokenizer`` in a
+process that knows no numtok; and JavaScript.
 """
 
 import json
 import random
 import shutil
 import subprocess
-from itertools import islice
-from types import SimpleNamespace
 
 import hf_cases
 import new_process
@@ -16,10 +14,8 @@ import tokenizers
 import trained
 from tokenizers import Regex, pre_tokenizers
 
-from benchmarks.kinds import KINDS
 from numtok import Digits, Grammar, Subword, Tokenizer
 
-PAGES, PAGE = 1000, 1000  # characters a page
 FORMS = {"1": Digits(1), "3": Digits(3), "left": Digits(3, align="left"), "subword": Subword()}
 TEXTS = [
     *trained.CORPUS,
@@ -27,38 +23,6 @@ TEXTS = [
     "v1.2.3 10-20, 007 = 1,234 B2B 2020-01-02 温度-5度 10² wait...12345 F.23456",
     "-5 +3.25e+7 .5\n.12345 1e5  22   333 4444 2.e+3",
 ]
-OTHER_SCRIPTS = [
-    *("Привет,", "мир!", "今年は2020年5月です。", "温度-5度", "한국어", "12개", "עדד", "3.5", "عدد", "٤٢", "ไทย"),
-    *("๑๒", "हिंदी", "१२३", "１２", "-1234,5", "Ελλάδα", "1.234.567", "12345"),
-]  # fmt: skip
-
-
-def in_other_scripts(_, chance):
-    while True:
-        yield " ".join(chance.choices(OTHER_SCRIPTS, k=PAGE // 6))
-
-
-def pages(documents):
-    """A thousand pages, cut out of documents."""
-    cut = (text[at : at + PAGE] for text in documents for at in range(0, len(text), PAGE))
-    return list(islice(cut, PAGES))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-def test_a_thousand_pages_of_each_kind_have_our_ids(wiki_texts, gpt2_json, tmp_path):
-    corpus = SimpleNamespace(texts=wiki_texts)  # what the kinds of text of benchmarks are made from
-    made = {kind.name: kind.documents for kind in KINDS}
-    made |= {"prose": lambda corpus, _: corpus.texts, "other scripts": in_other_scripts}
-    Tokenizer.from_pretrained(gpt2_json, [Digits(3)]).export(tmp_path)
-    ours = Tokenizer.from_pretrained(tmp_path)
-    plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    for name, documents in made.items():
-        found = pages(documents(corpus, random.Random(0)))
-        assert len(found) == PAGES, name
-        given = ours.encode_batch(found, parse_special=True)["input_ids"].to_pylist()
-        expected = [one.ids for one in plain.encode_batch_fast(found, add_special_tokens=False)]
-        assert given == expected, name
 
 
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")

@@ -56,21 +56,12 @@ METADATA = {
 }
 DEEP = json.loads("[" * 700 + "]" * 700)
 # fmt: off
-OF_EACH_TYPE = [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", "\ud800", [], {}, DEEP]
 WRONG = [
-    *OF_EACH_TYPE, 0, 3, 2**24, 10**30, "", "\x1b[31m" * 100, [[]], [[], [], []], [[-1], []],
+    None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", "\ud800", [], {}, DEEP, 0, 3, 2**24, 10**30, "", "\x1b[31m" * 100, [[]], [[], [], []], [[-1], []],
     [[10**12], []], [["a"], []], [[1] * 5000, []], [[5, 6], [7]], {"x": 1}, {"[NUM]": 2**40},
 ]
 RAW = [b"", b"[]", b"null", b"\xff\xfe", b"{" * 5000, b"[" * 200_000, b'{"format":' + b"9" * 5000 + b"}"]
 # fmt: on
-
-
-def places(value, path=()):
-    """The path to everything in the metadata."""
-    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
-    for key in keys:
-        yield (*path, key)
-        yield from places(value[key], (*path, key))
 
 
 def changed(metadata, path, value):
@@ -119,16 +110,11 @@ def refused(name, described):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_key_missing_or_of_a_wrong_type(name):
-    """Top-level keys take every wrong value; what is within them, one of each type."""
+    """What is within them is mutated by ``tests/fuzz``."""
     metadata = METADATA[name]
-    variants = {
-        changed(metadata, path, value)
-        for path in places(metadata)
-        for value in (KeyError, *(WRONG if len(path) == 1 else OF_EACH_TYPE))
-    }
-    tried = sorted(variants)[::8]
-    refusals = sum(refused(name, described) for described in tried)
-    assert len(tried) > 40 and refusals > 0.6 * len(tried)
+    variants = [changed(metadata, (key,), value) for key in metadata for value in WRONG]
+    refusals = [refused(name, described) for described in variants[::5]]
+    assert sum(refusals) > 0.6 * len(refusals)
     assert not refused(name, json.dumps(metadata).encode())
     for key in metadata.keys() - {"symbols", "shapes", "layout", "tokenizer_kind"}:
         with pytest.raises(SchemaError, match=f"field {key}|'format' is None"):

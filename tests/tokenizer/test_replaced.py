@@ -1,5 +1,7 @@
 """The numbers of one short text: those that are found in many texts."""
 
+import itertools
+
 import pytest
 import trained
 from effort import examples
@@ -30,6 +32,7 @@ from numtok.representations import (
 from numtok.representations.charton import Scientific
 from numtok.tokenizer.tokenizer import Tokenizer
 
+ONE_TOKEN = [XVal(overflow="clip"), FoNE(3, 2), ExponentBins()]
 GRAMMARS = [Grammar(), Grammar.data(), Grammar.european(), Grammar(accounting=True)]
 
 SPELLED = [Digits(1), Digits(1, places=True), Digits(2, "left"), Digits(3), PlaceValue()]
@@ -47,11 +50,11 @@ def tokenizer(kind, grammar, representation):
     return Tokenizer(trained.config(kind), representation, GRAMMARS[grammar])
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(80))
 @given(
     st.sampled_from(["gpt2", "t5", "llama3"]),
     st.integers(0, len(GRAMMARS) - 1),
-    st.sampled_from([XVal(overflow="clip"), FoNE(3, 2), ExponentBins()]),
+    st.sampled_from([*ONE_TOKEN, *SPELLED]),
     texts,
     st.booleans(),
 )
@@ -59,45 +62,36 @@ def tokenizer(kind, grammar, representation):
 @example("gpt2", 0, XVal(), "", False)
 @example("gpt2", 0, XVal(), "1e40 5", False)
 @example("t5", 3, FoNE(4, 1), "(1,234.5) -5 +7.e1 \u22125 -1.25 １２ <extra_id_0> -5", True)
-def test_found_as_in_many_texts(kind, grammar, representation, text, special):
-    finder = tokenizer(kind, grammar, representation).selector
-    if (found := finder.in_short_text(text.encode(), special)) is None:
+@example("gpt2", 3, SPELLED[0], "(1,234.5) -5 +7.e3 \u22125 １２ 1_000 .5E-05 007", False)
+@example("gpt2", 0, SPELLED[2], "-1,234,567.8901e-1000 12345.6789", False)
+@example("gpt2", 0, SPELLED[5], "-123.45e6 +5 0", False)
+@example("gpt2", 0, SPELLED[7], "999.5 99949e3 0.0000001234 -0 1245 1.2450001 1e8 -0.00", False)
+@example("gpt2", 2, SPELLED[8], "1.234,5678 -99.999,5 0,01 1e-2", False)
+@example("gpt2", 3, SPELLED[11], "(1,234) 1'000.5 1_0 .5 2.5e3 +7", False)
+@example("gpt2", 0, SPELLED[12], "-1,234.5e6 .5e-10 007", False)
+@example("gpt2", 0, SPELLED[13], "99995 99994.5 -1e8 0", False)
+@example("gpt2", 0, SPELLED[6], "1234567 1e-29 1e27 1e26 " + "9" * 28, False)
+def test_found_and_spelled_as_in_many_texts(kind, grammar, representation, text, special):
+    ours = tokenizer(kind, grammar, representation)
+    if (found := ours.selector.in_short_text(text.encode(), special)) is None:
         assert not 0 < len(text.encode()) <= SHORT_BYTES
         return
-    numbers = finder.select(TextRows.of([text]), special).numbers
+    numbers = ours.selector.select(TextRows.of([text]), special).numbers
     places = list(zip(numbers.start.tolist(), numbers.stop.tolist(), strict=True))
     # What surely fits does; of the others some may not.
     assert {(start, stop) for start, stop, sure in found if sure} <= set(places)
     assert set(places) <= {(start, stop) for start, stop, _ in found}
-
-
-@settings(max_examples=examples(40))
-@given(st.integers(0, len(SPELLED) - 1), st.integers(0, len(GRAMMARS) - 1), texts)
-@example(0, 3, "(1,234.5) -5 +7.e3 \u22125 １２ 1_000 .5E-05 007")
-@example(2, 0, "-1,234,567.8901e-1000 12345.6789")
-@example(5, 0, "-123.45e6 +5 0")
-@example(7, 0, "999.5 99949e3 0.0000001234 -0 1245 1.2450001 99999999.9 1e8 -0.00")
-@example(8, 2, "1.234,5678 -99.999,5 0,01 1e-2")
-@example(11, 3, "(1,234) 1'000.5 1_0 .5 2.5e3 +7")
-@example(12, 0, "-1,234.5e6 .5e-10 007")
-@example(13, 0, "99995 99994.5 -1e8 0")
-@example(6, 0, "1234567 1e-29 1e27 1e26 " + "9" * 28)
-def test_one_number_is_spelled_as_in_many_texts(representation, grammar, text):
-    ours = tokenizer("gpt2", grammar, SPELLED[representation])
-    found = ours.selector.in_short_text(text.encode()) or []
-    numbers = ours.selector.select(TextRows.of([text])).numbers
     slots = ours.encode_numbers(numbers).slots
-    many = {
-        stop: slots.unspaced[slots.offsets[k] : slots.offsets[k + 1]].tolist()
-        for k, stop in enumerate(numbers.stop.tolist())
-    }
+    edges = itertools.pairwise(slots.offsets.tolist())
+    ids = [slots.unspaced[first:last].tolist() for first, last in edges]
+    many = dict(zip(places, ids, strict=True))
     for start, stop, sure in found:
-        if sure:
+        if sure and representation in SPELLED:
             written = text.encode()[start:stop]
             one = ours.ids_of_one(written)
             # Decimals that are rounded are told of ASCII alone.
-            assert one == many[stop] or (one is None and not written.isascii())
-            assert one or isinstance(ours.representations[0], Scientific)
+            assert one == many[start, stop] or (one is None and not written.isascii())
+            assert one or isinstance(representation, Scientific)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,9 @@
-"""Load a drop-in tokenizer: from a source of transformers and settings as JSON, those of
-``numtok.json`` and ``return_numbers``.
+"""Files of a drop-in tokenizer, there and back.
+
+Load: from a source of transformers and settings as JSON, those of ``numtok.json`` and
+``return_numbers``. Save: the files of transformers, each in one step (``numtok.files``),
+``numtok.json``, and one line of Python with which AutoTokenizer finds the class. Also remove the
+number tokens of a tokenizer that is to be exported or trained anew.
 """
 
 from __future__ import annotations
@@ -7,22 +11,28 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
+import json
+import os
+import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
+from numtok.arrays.text_rows import TextRows
 from numtok.engines.config import TOKENIZER_FILE, tokenizer_errors
 from numtok.engines.hf_tokenizers import library, load
-from numtok.errors import InputError, TokenizerError
+from numtok.errors import InputError, NumtokError, OutputError, TokenizerError
+from numtok.files import write_file
+from numtok.hf.placeholders import replace_numbers, with_backend
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation, XVal, representations_of
-from numtok.tokenizer.saving import check_settings, read_settings
+from numtok.tokenizer.saving import check_settings, read_settings, write_json
 from numtok.tokenizer.tokenizer import Tokenizer
-from numtok.tokenizer.tokenizer_json import check_exists, load_source
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, check_exists, load_source
 
 DEFAULTS: dict[str, Any] = {
     "numbers": [XVal().to_dict()],
@@ -30,6 +40,7 @@ DEFAULTS: dict[str, Any] = {
     "leading_space": "auto",
     "return_numbers": False,
 }
+SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
 OWN_METHODS = {
     "__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode",
     "batch_decode", "_switch_to_target_mode", "src_lang",
@@ -138,3 +149,64 @@ def install_number_tokens(backend: Any, settings: dict[str, Any]) -> Tokenizer:
             f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer"
         )
     return numtok
+
+
+def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:
+    """Write the files that transformers does not write, and return their names."""
+    settings_path, shim = Path(folder, SETTINGS_FILE), Path(folder, f"{SHIM}.py")
+    write_json(settings_path, settings)
+    shim.write_text("from numtok.hf import NumberTokenizer as NumberTokenizer\n", "utf-8")
+    return str(settings_path), str(shim)
+
+
+def save_whole(
+    folder: str | os.PathLike[str], save: Callable[[str], tuple[str, ...] | None]
+) -> tuple[str, ...]:
+    """Let ``save`` write into a temporary folder, then bring its files into ``folder``; returns the
+    names that it returned, there.
+
+    transformers and ``tokenizers`` write straight into the folder they are given, and so leave half
+    a file on a full disk. OutputError if the system refuses; no file is left half-written.
+    """
+    with tempfile.TemporaryDirectory(prefix="numtok-") as staging:
+        try:
+            names = save(staging) or ()
+        except NumtokError:
+            raise
+        except Exception as error:
+            if not isinstance(error, OSError) and type(error) is not Exception:  # of `tokenizers`
+                raise
+            raise OutputError(
+                f"cannot save to {folder}: {error}; make room for temporary files, then run again"
+            ) from error
+        for path in sorted(Path(staging).rglob("*")):
+            if path.is_file():
+                write_file(Path(folder, path.relative_to(staging)), path.read_bytes())
+        return tuple(str(Path(folder, Path(name).relative_to(staging))) for name in names)
+
+
+def without_number_tokens(
+    tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer
+) -> PreTrainedTokenizerFast:
+    """Return a stock tokenizer, the same except for the number tokens and settings."""
+    config = json.loads(tokenizer.backend_tokenizer.to_str())
+    added = config["added_tokens"]
+    config["added_tokens"] = [one for one in added if one["content"] not in numtok.own_tokens]
+    stock = with_backend(tokenizer, load(config))
+    options = tokenizer.init_kwargs
+    stock.init_kwargs = {name: options[name] for name in options if name != "number_settings"}
+    return stock
+
+
+def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
+    """Yield the chunks of text between the numbers of each batch; the texts, if numbers are text."""
+    for batch in batches:
+        texts = [batch] if isinstance(batch, str) else list(batch)
+        if numtok.representations[0].stays_text:
+            yield texts
+            continue
+        chunks = []
+        for one in replace_numbers(texts, numtok.selector.select(TextRows.of(texts)).numbers, None):
+            starts, stops = [*one.starts.tolist(), len(one.text)], [0, *one.stops.tolist()]
+            chunks += [one.text[a:b] for a, b in zip(stops, starts, strict=True) if a < b]
+        yield chunks
