@@ -28,7 +28,7 @@ import dataclasses
 import functools
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,11 +138,11 @@ def to_symbols(
             group is the short one; those after it are always.
         places: whether places are wanted.
     """
-    rows, counts = numbers.rows, np.diff(numbers.digit_offsets)
-    spans = numbers.document, numbers.start, numbers.stop, counts, numbers.exponent
-    tables = character_classes(), _symbol_of(numbers.decimal)
+    rows, digits = numbers.rows, (np.diff(numbers.digit_offsets), numbers.exponent)
+    spans = numbers.document, numbers.start, numbers.stop
+    surfaces = _Surfaces(rows.text, rows.offsets, *spans, *digits)
     symbols, offsets, indices = _spell(
-        rows.text, rows.offsets, *spans, *tables, group, from_left, places
+        surfaces, character_classes(), _symbol_of(numbers.decimal), group, from_left, places
     )
     return Spelled(symbols, offsets, indices if places else None)
 
@@ -156,10 +156,10 @@ def one_to_symbols(
     if group == 1 and written.isascii():  # ten times as fast for one
         octets = np.frombuffer(written.translate(_bytes_of(decimal), b")"), np.uint8)
         return octets.astype(np.uint16)
-    text = np.frombuffer(bytearray(written), np.uint8)
-    spans = _FIRST_ROW, _ZERO, np.array([len(written)]), _ZERO, _ZERO
-    tables = character_classes(), _symbol_of(decimal)
-    symbols: Symbols = _spell(text, _ZERO, *spans, *tables, group, from_left, False)[0]
+    text, length = np.frombuffer(bytearray(written), np.uint8), np.array([len(written)])
+    surface = _Surfaces(text, _ZERO, _FIRST_ROW, _ZERO, length, _ZERO, _ZERO)
+    options = group, from_left, False
+    symbols: Symbols = _spell(surface, character_classes(), _symbol_of(decimal), *options)[0]
     return symbols
 
 
@@ -203,36 +203,36 @@ def _characters() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     return characters, np.array([*map(len, symbols)], np.uint8)
 
 
-@allocating_kernel
-def _spell(  # type: ignore[no-untyped-def]
-    text,
-    rows,
-    document,
-    start,
-    stop,
-    counts,
-    exponent,
-    classes,
-    symbol_of,
-    group,
-    left,
-    with_places,
-):
-    """Return (symbols, offsets, places); no places if they are not wanted. Number ``i`` is written at
-    ``start[i]`` to ``stop[i]`` in the row that begins at ``text[rows[document[i]]]``, with
-    ``counts[i]`` digits and an exponent after the last of them.
+class _Surfaces(NamedTuple):
+    """Number ``i`` lies at ``start[i]`` to ``stop[i]`` in the row that begins at
+    ``text[offsets[document[i]]]``.
+
+    It has ``digits[i]`` digits in its mantissa and an exponent after the last of them.
     """
-    size = 0
-    for i in range(start.size):
-        size += stop[i] - start[i]
+
+    text: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    document: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    digits: npt.NDArray[np.int64]
+    exponent: npt.NDArray[np.int64]
+
+
+@allocating_kernel
+def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ignore[no-untyped-def]
+    """Return (symbols, offsets, places) of the surfaces; no places if they are not wanted."""
+    text, count, size = surfaces.text, surfaces.start.size, 0
+    for i in range(count):
+        size += surfaces.stop[i] - surfaces.start[i]
     symbols, places = np.empty(size, np.uint16), np.empty(size if with_places else 0, np.int16)
-    out = np.zeros(start.size + 1, np.int64)
+    out = np.zeros(count + 1, np.int64)
     filled = 0
-    for i in range(start.size):
-        begin, remaining = rows[document[i]], counts[i]
-        at, end = begin + start[i], begin + stop[i]
+    for i in range(count):
+        begin, remaining = surfaces.offsets[surfaces.document[i]], surfaces.digits[i]
+        at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
         # of the next digit: the mantissa's digits come first, the exponent's after them
-        power = remaining - 1 + exponent[i]
+        power = remaining - 1 + surfaces.exponent[i]
         in_run, from_left = 0, left  # digits left of the run, and the side they are cut from
         while at < end:
             kind, width = class_at(text, at, end, classes)
