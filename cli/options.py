@@ -18,10 +18,20 @@ SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines 
 
 
 class Command(click.Command):
-    """A command. What all of them do: ``--grammar`` and ``--pattern`` become one grammar; a command
-    with ``--quiet`` gets a ``progress`` in its place, and what it returns, rows and their title, is
-    printed.
+    """A command. What all of them do: options that are given twice are refused, unless they are repeatable;
+    ``--grammar`` and ``--pattern`` become one grammar; a command with ``--quiet`` gets a
+    ``progress`` in its place, and what it returns, rows and their title, is printed.
     """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for option in order:
+            single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
+            if single and order.count(option) > 1:
+                raise click.UsageError(
+                    f"{option.opts[-1]} is given twice, and only one of the values can be used", ctx
+                )
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> None:
         import logging

@@ -230,9 +230,17 @@ def test_errors_are_one_line_and_leave_nothing(words, message, wrong, monkeypatc
     assert message in result.stderr
 
 
-def test_usage_errors_have_their_own_code():
-    result = run("nope")
-    assert result.exit_code == 2 and "No such command 'nope'" in result.stderr
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("nope", "No such command 'nope'"),
+        ("encode a -o b --numbers xval --numbers bits", "--numbers is given twice"),
+        ("encode a -o b --output p", "is given twice"),
+    ],
+)
+def test_usage_errors_have_their_own_code(words, told):
+    result = run(words)
+    assert result.exit_code == 2 and told in result.stderr
 
 
 def test_a_bug_is_told_apart_and_debug_shows_it(folder, monkeypatch):

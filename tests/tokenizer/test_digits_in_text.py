@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tokenizers
 import trained
+from pretrained import smollm2
 
 from numtok import Tokenizer
 from numtok.representations import Digits, PlaceValue, Subword
@@ -35,6 +36,25 @@ def test_a_tokenizer_that_cuts_digits_keeps_its_ids(kind):
     assert batch["input_ids"].to_pylist() == plain
     assert batch["number_value"].to_pylist()[:3] == [[2019, 5.25, 1234, 3, 10, 20, 5], [5], []]
     assert tok.decode_batch(batch).to_pylist() == TEXTS
+
+
+@pytest.mark.slow
+def test_a_real_tokenizer_that_cuts_digits_keeps_its_ids():
+    """SmolLM2's, around a chat too, as the drop-in tokenizer and in batches."""
+    transformers = pytest.importorskip("transformers")
+    folder = smollm2()
+    stock = transformers.AutoTokenizer.from_pretrained(folder)
+    from numtok.hf import NumberTokenizer
+
+    bare = NumberTokenizer.from_tokenizer(stock, numbers=[BARE])
+    tok = Tokenizer.from_pretrained(folder, numbers=[BARE])
+    assert len(bare) == len(stock)
+    chat = [{"role": "user", "content": "What is 1,234 + 5.5 in 2019?"}]
+    texts = [*TEXTS, stock.apply_chat_template(chat, tokenize=False)]
+    expected = stock(texts)["input_ids"]
+    assert bare(texts)["input_ids"] == expected
+    assert tok.encode_batch(texts, parse_special=True)["input_ids"].to_pylist() == expected
+    assert [bare.decode(ids) for ids in expected] == texts
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "llama3"])
