@@ -1,4 +1,4 @@
-"""Writes the tables of advice in README.md and docs/choosing.md from ``numtok.statistics.advice``:
+"""Write the tables of advice in README.md and docs/choosing.md from ``numtok.statistics.advice``:
 ``python docs/advice.py``.
 """
 
@@ -41,6 +41,7 @@ def choosing_table() -> str:
 
 
 def _markdown(rows: list[tuple[str, str, str]]) -> str:
+    """Return rows, the first of which are heads, as a Markdown table."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|---|---|---|", *lines[1:]]).replace("|  |", "| |") + "\n"
 
@@ -52,7 +53,7 @@ TABLES = {
 
 
 def with_table(path: Path) -> str:
-    """Return the page with its table as the code has it."""
+    """Return a page with its table as the code has it."""
     pattern, table = TABLES[path]
     text, count = re.subn(pattern, lambda _: table(), path.read_text("utf-8"))
     if count != 1:
