@@ -1,7 +1,7 @@
 """``python -m benchmarks``: check results, time numtok beside its peers, print a table.
 
-Ends with code 1 if a result is wrong, else with 2 if a floor does not hold; with ``--quick``, whose
-figures mean nothing, floors are only shown.
+Ends with code 1 if a result is wrong, else with 2 if a floor does not hold. The figures of
+``--quick`` mean nothing, so its floors are only shown.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,17 +23,11 @@ NAMES = (
     "scan",
     "encode",
     "awareness",
-    "fallback",
-    "representations",
-    "drop_in",
     "drop_in_kinds",
-    "datasets_map",
     "start_up",
     "command_line",
     "jobs",
     "whole_jobs",
-    "torch_layers",
-    "torch_tokens",
     "torch_feeding",
     "random_rows",
     "next",
@@ -40,51 +35,15 @@ NAMES = (
 
 
 def sections() -> dict[str, Callable[[Corpus], Section]]:
-    """What there is to run, by name; the peers are imported here, once their number of threads is
-    set.
+    """Return the benchmarks by name. They import the peers, whose number of threads must be set
+    before.
     """
-    from benchmarks import (
-        awareness,
-        command_line,
-        drop_in,
-        drop_in_kinds,
-        encode,
-        jobs,
-        next_tokenizers,
-        random_rows,
-        representations,
-        scan,
-        start_up,
-        torch_feeding,
-        torch_layers,
-        torch_tokens,
-        whole_jobs,
-    )
-
-    runs = (
-        scan.run,
-        encode.run,
-        awareness.run,
-        encode.run_fallback,
-        representations.run,
-        drop_in.run,
-        drop_in_kinds.run,
-        drop_in.run_map,
-        start_up.run,
-        command_line.run,
-        jobs.run,
-        whole_jobs.run,
-        torch_layers.run,
-        torch_tokens.run,
-        torch_feeding.run,
-        random_rows.run,
-        next_tokenizers.run,
-    )
-    return dict(zip(NAMES, runs, strict=True))
+    modules = {"next": "next_tokenizers"}
+    return {name: import_module(f"benchmarks.{modules.get(name, name)}").run for name in NAMES}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, print, and return the exit code."""
+    """Run the benchmarks, print their tables, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None
     )
@@ -103,15 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="a little text and few turns, to see that everything runs",
     )
-    parser.add_argument("--only", action="append", choices=NAMES, help="run only this; repeatable")
-    parser.add_argument("--memory", action="store_true", help="also run the command line on 2 GB")
+    parser.add_argument(
+        "--only", action="append", choices=NAMES, help="run this benchmark alone; repeatable"
+    )
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="also write everything to this file"
     )
     options = parser.parse_args(arguments)
 
-    # One thread each, before the libraries that read these are loaded.
+    # one thread each; libraries read these when they are imported
     os.environ.update(
         RAYON_NUM_THREADS="1",
         TOKENIZERS_PARALLELISM="false",
@@ -121,27 +81,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks import corpus, report
     from benchmarks.timing import Section, WrongResult
 
-    loaded = corpus.load(options.corpus, options.tokenizer, options.quick, options.memory)
-    found: dict[str, Section] = {}
+    loaded = corpus.load(options.corpus, options.tokenizer, options.quick)
+    results: dict[str, Section] = {}
     for name, run in sections().items():
         if options.only and name not in options.only:
             continue
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:
-            found[name] = run(loaded)
+            results[name] = run(loaded)
         except WrongResult as error:
-            found[name] = Section(name, error=str(error))
-    print(report.as_text(loaded, found, options.markdown))
+            results[name] = Section(name, error=str(error))
+    print(report.as_text(loaded, results, options.markdown))
     if options.json:
-        options.json.write_text(json.dumps(report.as_dict(loaded, found), indent=2) + "\n", "utf-8")
-    if any(section.error for section in found.values()):
+        options.json.write_text(
+            json.dumps(report.as_dict(loaded, results), indent=2) + "\n", "utf-8"
+        )
+    if any(section.error for section in results.values()):
         return 1
-    return (
-        2
-        if not options.quick
-        and any(not goal.floor_holds for section in found.values() for goal in section.goals)
-        else 0
-    )
+    goals = [goal for section in results.values() for goal in section.goals]
+    return 0 if options.quick or all(goal.floor_holds for goal in goals) else 2
 
 
 if __name__ == "__main__":

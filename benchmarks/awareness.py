@@ -1,5 +1,5 @@
-"""Number awareness: the time of ``encode_batch`` over gigatoken's own time on the same raw text, on
-text of every kind and for the pre-tokenizers in use.
+"""Number awareness: the time of ``encode_batch`` over gigatoken's own time on the same raw text,
+for every kind of text and for the pre-tokenizers in use.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ VOCABULARY = 16_000
 
 
 def run(corpus: Corpus) -> Section:
-    """The kinds of text with the corpus's tokenizer, then prose with tokenizers trained on other
-    pages.
+    """Measure kinds of text with the corpus's tokenizer, then prose with tokenizers trained on
+    other pages.
     """
     section = Section(
         "Number awareness: encode_batch with XVal over gigatoken alone on the raw text, one thread"
@@ -46,7 +46,7 @@ def run(corpus: Corpus) -> Section:
 
 
 def _measure(section: Section, corpus: Corpus, floor: float, aim: float) -> None:
-    """Check, time, and add what was found."""
+    """Check and time one text, and add a row and its budget."""
     tokenizer = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[numtok.XVal()])
     if tokenizer.engine.name != "gigatoken":
         section.notes.append(
@@ -75,8 +75,8 @@ def _measure(section: Section, corpus: Corpus, floor: float, aim: float) -> None
 
 
 def train_with_pattern(texts: list[str], pattern: str, path: Path, size: int) -> Path:
-    """A byte-level BPE tokenizer with that pattern, as the models that it is from have it, but
-    small.
+    """Train a small byte-level BPE tokenizer with the pre-tokenizer pattern of a model, save it,
+    and return its path.
     """
     tokenizer = tokenizers.Tokenizer(models.BPE(ignore_merges=True))
     steps = [

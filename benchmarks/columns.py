@@ -1,8 +1,7 @@
-"""How Parquet is to store each column: size, and speed of writing and reading, for every encoding
-and compression.
+"""Size and speed of every column in every encoding and compression of Parquet.
 
-``python -m benchmarks.columns`` prints the whole table. ``docs/files.md`` shows the chosen rows, each
-the ``encoding`` that its ``Column`` declares.
+``python -m benchmarks.columns`` prints the whole table. ``docs/files.md`` shows the chosen rows,
+each with the ``encoding`` that its ``Column`` declares.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ COMPRESSIONS: dict[str, tuple[str, int | None]] = {
     "zstd 3": ("zstd", 3),
 }
 ARROW = ENCODINGS | {"dictionary": None}
-# Representations, options, and which of the columns they have are measured; a column of the input
-# stands for what is kept beside the text.
+# Representation, whether compact, and its columns that are measured.
 KINDS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
     ("xval", False, ("input_ids", "number_index", "number_value", "number_scaled")),
     ("bits", False, ("number_bits",)),
@@ -49,7 +47,7 @@ TURNS = 3
 
 
 class Stored(NamedTuple):
-    """One way to store a column: bytes, and seconds of the processor to write and to read them."""
+    """Bytes of a stored column, and the CPU seconds of writing and reading it."""
 
     size: int
     write: float
@@ -57,8 +55,8 @@ class Stored(NamedTuple):
 
 
 def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
-    """(name for people, a table of one column, the encoding that is chosen) of every kind of
-    column.
+    """Yield (name for the report, a table of one column, the chosen encoding) of every kind of
+    column. A column of names stands for input columns that are kept.
     """
     for numbers, compact, names in KINDS:
         tokenizer = Tokenizer.from_pretrained(corpus.tokenizer, _representations(numbers, compact))
@@ -93,12 +91,13 @@ def _representations(numbers: str, compact: bool) -> Sequence[object]:
 
 
 def _alone(batch: pa.RecordBatch, name: str) -> pa.Table:
+    """Return one column of a batch as a table."""
     return pa.Table.from_batches([batch.select([name]).replace_schema_metadata(None)])
 
 
 def measured(table: pa.Table) -> Iterator[tuple[str, list[Stored]]]:
-    """(encoding, by each of the compressions), for the encodings that Parquet has for such a
-    column.
+    """Yield (encoding, the measurement for each compression) for all encodings that Parquet has for
+    the column of a table.
     """
     whole = _written(table, {})
     leaf = pq.read_metadata(pa.BufferReader(whole)).schema.column(0)
@@ -107,25 +106,24 @@ def measured(table: pa.Table) -> Iterator[tuple[str, list[Stored]]]:
             continue
         if arrow is None and leaf.physical_type == "BOOLEAN":
             continue
-        how = (
+        options = (
             {"use_dictionary": [leaf.path]}
             if arrow is None
             else {"use_dictionary": False, "column_encoding": {leaf.path: arrow}}
         )
-        yield (
-            encoding,
-            [
-                _stored(functools.partial(_written, table, how | _as(c, level)))
-                for c, level in COMPRESSIONS.values()
-            ],
-        )
-
-
-def _as(compression: str, level: int | None) -> dict[str, Any]:
-    return {"compression": compression, "compression_level": level}
+        stored = [
+            _stored(
+                functools.partial(
+                    _written, table, options | {"compression": name, "compression_level": level}
+                )
+            )
+            for name, level in COMPRESSIONS.values()
+        ]
+        yield encoding, stored
 
 
 def _stored(written: Callable[[], pa.Buffer]) -> Stored:
+    """Measure a function that writes a column."""
     data = written()
     read = _seconds(
         lambda: pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read(
@@ -135,7 +133,8 @@ def _stored(written: Callable[[], pa.Buffer]) -> Stored:
     return Stored(data.size, _seconds(written), read)
 
 
-def _written(table: pa.Table, how: dict[str, Any]) -> pa.Buffer:
+def _written(table: pa.Table, options: dict[str, Any]) -> pa.Buffer:
+    """Return a table as Parquet in memory, written with these options."""
     memory = pa.BufferOutputStream()
     pq.write_table(
         table,
@@ -143,12 +142,13 @@ def _written(table: pa.Table, how: dict[str, Any]) -> pa.Buffer:
         row_group_size=max(1, len(table)),
         write_statistics=False,
         write_page_checksum=True,
-        **how,
+        **options,
     )
     return memory.getvalue()
 
 
 def _seconds(work: Callable[[], object]) -> float:
+    """Return the least CPU seconds of :data:`TURNS` calls."""
     best = float("inf")
     for _ in range(TURNS):
         start = time.process_time()
@@ -158,23 +158,23 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def lines(corpus: Corpus) -> Iterator[str]:
-    """The table in Markdown: in each cell the size in percent of the Arrow data, and MB/s of these
-    written and read.
+    """Yield the lines of a Markdown table. Each cell has the size in percent of the Arrow data, and
+    MB/s of these data written and read.
     """
     yield f"| column, MB of Arrow data | encoding | {' | '.join(COMPRESSIONS)} |"
     yield "|---" * (2 + len(COMPRESSIONS)) + "|"
     for name, table, chosen in columns(corpus):
         amount = table.nbytes
         label = f"{name}, {amount / 1e6:.3g}"
-        for encoding, found in measured(table):
+        for encoding, stored in measured(table):
             shown = [
                 f"{100 * one.size / amount:.3g} · {amount / 1e6 / one.write:.0f} ·"
                 f" {amount / 1e6 / one.read:.0f}"
-                for one in found
+                for one in stored
             ]
             cells = [
-                f"**{cell}**" if encoding == chosen and how == "zstd 1" else cell
-                for cell, how in zip(shown, COMPRESSIONS, strict=True)
+                f"**{cell}**" if encoding == chosen and compression == "zstd 1" else cell
+                for cell, compression in zip(shown, COMPRESSIONS, strict=True)
             ]
             yield f"| {label} | {encoding} | {' | '.join(cells)} |"
             label = ""

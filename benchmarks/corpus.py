@@ -1,8 +1,8 @@
-"""The text and the tokenizer to measure with.
+"""The text and the tokenizer of the benchmarks.
 
-The text is a JSON lines file with the field ``text``; the tokenizer a ``tokenizer.json`` of
-byte-level BPE. Where no shared data are at hand, the sample in ``examples/``, repeated, and the
-default tokenizer stand in, and the report says so.
+The text is a JSON lines file with the field ``text``, the tokenizer a ``tokenizer.json`` of
+byte-level BPE. Without the shared data, the sample in ``examples/``, repeated, and the default
+tokenizer are taken, and the report says so.
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "examples" / "sample.jsonl"
 DEFAULT_TOKENIZER = ROOT / "numtok" / "default" / "tokenizer.json"
-# bytes: a smaller text is repeated up to the first; --quick takes no more than the second
-SMALL, QUICK = (
-    2_000_000,
-    20_000,
-)
+SMALL = 2_000_000  # bytes; a smaller text is repeated
+QUICK = 20_000  # bytes of the text of --quick, about
 
 
 @dataclass(frozen=True)
@@ -30,13 +27,13 @@ class Corpus:
     """Text in the forms that the peers take.
 
     Attributes:
-        name, tokenizer_name: for people.
-        texts: one str per document. column: the same in Arrow.
-        nbytes: of the text, in UTF-8.
-        lines: the same as JSON lines.
-        tokenizer: a tokenizer.json.
-        quick: whether little time is to be spent.
-        memory: whether the command line is also run on 2 GB.
+        name, tokenizer_name: names for the report.
+        texts: one str per document.
+        column: the texts in Arrow.
+        nbytes: bytes of the texts in UTF-8.
+        lines: the texts as JSON lines.
+        tokenizer: path of a tokenizer.json.
+        quick: whether the run is only to show that everything works.
     """
 
     name: str
@@ -47,14 +44,13 @@ class Corpus:
     lines: bytes
     tokenizer: Path
     quick: bool
-    memory: bool
 
     @property
     def megabytes(self) -> float:
         return self.nbytes / 1e6
 
     def with_texts(self, name: str, texts: list[str], tokenizer: Path | None = None) -> Corpus:
-        """The same settings for another text, and another tokenizer if one is given."""
+        """Return a corpus of other texts, with another tokenizer if one is given."""
         column = pa.array(texts, pa.large_string())
         chosen = tokenizer or self.tokenizer
         return dataclasses.replace(
@@ -69,15 +65,15 @@ class Corpus:
         )
 
     def budget(self, seconds: float) -> float:
-        """Seconds to spend on one comparison; none if little time is to be spent, which is the
-        least number of turns, of one call each.
+        """Return the seconds to spend on one comparison; 0 for a quick run, which takes the least
+        number of turns, of one call each.
         """
         return 0.0 if self.quick else seconds
 
 
 def shared_folder() -> Path | None:
-    """The folder of larger corpora and tokenizers: ``$NUMTOK_SHARED``, or ``shared`` beside the
-    checkout.
+    """Return the folder of larger corpora and tokenizers: ``$NUMTOK_SHARED``, or ``shared`` beside
+    the checkout; None if it is missing.
     """
     named = os.environ.get("NUMTOK_SHARED")
     folder = Path(named) if named else ROOT.parent / "shared"
@@ -88,9 +84,8 @@ def load(
     path: Path | None = None,
     tokenizer: Path | None = None,
     quick: bool = False,
-    memory: bool = False,
 ) -> Corpus:
-    """Read what the arguments name, or the best there is.
+    """Read the named text and tokenizer, or the shared ones, or those of the repository.
 
     Raises:
         SystemExit: if a file is missing or not JSON lines with a text.
@@ -136,12 +131,11 @@ def load(
         b"\n".join(lines) + b"\n",
         tokenizer,
         quick,
-        memory,
     )
 
 
 def _first(*paths: Path | None) -> Path:
-    """The first of them that exists, or the last."""
+    """Return the first path that exists, or the last."""
     there = [path for path in paths if path is not None]
     return next((path for path in there if path.is_file()), there[-1])
 

@@ -1,5 +1,5 @@
-"""The drop-in tokenizer beside the plain fast tokenizer that it was made from: every kind of
-tokenizer, each in a process of its own, every way to call one.
+"""The drop-in tokenizer beside the plain fast tokenizer that it was made from, for every kind of
+tokenizer, each in a process of its own, and every way to call one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.timing import Goal, Section, alternate, check
 BULK = 400_000  # characters of text for the calls of large batches
 PAGES, SENTENCES = 20, 200
 SHORT = 100  # characters of a sentence
-SHAPES = (  # of one short text
+SHAPES = (  # short texts of all shapes
     "The mass is 12 kg",
     "-1.5e3 kg",
     "-3.5 \u00b0C at 12:30 on 2020-01-02",
@@ -27,12 +27,12 @@ SHAPES = (  # of one short text
     "<extra_id_0> 5 kg",
     "a text without numbers",
 )
-NEW = 40_000  # texts with numbers that a tokenizer never met, or has forgotten
+NEW = 40_000  # texts with different numbers, more than a tokenizer caches
 SENTENCE = re.compile(r"[^.\n]{30,100}\.(?= |$)")
 
 
 class Budget(NamedTuple):
-    """How many times as fast as the plain tokenizer: (floor, aim) of each way to call."""
+    """Speed relative to the plain tokenizer, (floor, aim), of each way to call."""
 
     bulk: tuple[float, float]
     streams: tuple[float, float]
@@ -41,7 +41,7 @@ class Budget(NamedTuple):
     sentence: tuple[float, float] = (0.3, 0.6)
 
 
-LONGER = Budget._fields  # ways that are timed for longer than a shape is
+LONGER = Budget._fields  # ways that are timed for longer than one shape
 BYTE_LEVEL = Budget((10, 30), (8, 15), (2, 7), (0.9, 5))
 OTHERS = Budget((1, 6), (1, 5), (1, 2), (0.8, 2))
 BUDGETS = {
@@ -55,18 +55,18 @@ BUDGETS = {
 
 
 def run(corpus: Corpus) -> Section:
-    """One row for each kind and way, and the budget of each."""
+    """Check and time every kind of tokenizer."""
     section = Section("The drop-in and the plain fast tokenizer, every kind, one thread")
     try:
         from benchmarks import drop_in_tokenizers
-        from numtok.hf import NumberTokenizer  # noqa: F401  # or transformers is not there
+        from numtok.hf import NumberTokenizer  # noqa: F401  # fails without transformers
     except ImportError as error:
         section.error = f"left out: {error}; pip install '.[hf]'"
         return section
     kinds = list(drop_in_tokenizers.builders())[:: 3 if corpus.quick else 1]
-    # In one process, a kind would be timed with the heap that others left in pieces.
-    alone = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, alone, max_tasks_per_child=1) as pool:
+    # in one process, a kind would be timed with a heap that others have fragmented
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as pool:
         for one in pool.map(_timed, kinds, itertools.repeat(corpus)):
             section.checks += one.checks
             section.rows += one.rows
@@ -75,7 +75,7 @@ def run(corpus: Corpus) -> Section:
 
 
 def _timed(kind: str, corpus: Corpus) -> Section:
-    """The rows of one kind."""
+    """Return the checks and timings of one kind."""
     from transformers import PreTrainedTokenizerFast
 
     from benchmarks import drop_in_tokenizers
@@ -89,32 +89,31 @@ def _timed(kind: str, corpus: Corpus) -> Section:
         ours(texts)  # enough text for its engine
     section.checks.append(_check_same(kind, ours, plain, texts, sentences))
     _compare(section, kind, corpus, _ways(ours, plain, texts, sentences) | _shapes(ours, plain))
-    spelled = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.Digits(1)])
-    _compare(section, f"{kind}, Digits(1)", corpus, _shapes(spelled, plain))
-    written = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.P1000()])
-    _compare(section, f"{kind}, P1000()", corpus, _new_numbers(written, plain))
+    digits = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.Digits(1)])
+    _compare(section, f"{kind}, Digits(1)", corpus, _shapes(digits, plain))
+    scientific = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.P1000()])
+    _compare(section, f"{kind}, P1000()", corpus, _new_numbers(scientific, plain))
     return section
 
 
 def _texts(corpus: Corpus) -> tuple[list[str], list[str]]:
-    """Documents to take at once, and short sentences with a number in them."""
+    """Return documents to encode at once, and short sentences with a number."""
     texts, count = [], 0
     for text in corpus.texts:
         texts.append(text)
         count += len(text)
         if count > (BULK // 50 if corpus.quick else BULK):
             break
-    found = (match.group().strip() for text in texts for match in SENTENCE.finditer(text))
-    with_numbers = [sentence for sentence in found if len(numtok.scan([sentence]))]
+    stripped = (match.group().strip() for text in texts for match in SENTENCE.finditer(text))
+    with_numbers = [sentence for sentence in stripped if len(numtok.scan([sentence]))]
     return texts, (with_numbers or [text[:SHORT] for text in texts])[:SENTENCES]
 
 
-Pair = tuple[Callable[[], object], Callable[[], object]]
+Pair = tuple[Callable[[], object], Callable[[], object]]  # by numtok, by the plain tokenizer
 
 
 def _ways(ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> dict[str, Pair]:
-    """(numtok's, the plain tokenizer's) of every way to call."""
-
+    """Return both calls of every way to call a tokenizer, by its name."""
     pages = texts[:PAGES]
     return {
         "bulk": (lambda: ours(texts), lambda: plain(texts)),
@@ -129,7 +128,7 @@ def _ways(ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> dict
 
 
 def _shapes(ours: Any, plain: Any) -> dict[str, Pair]:
-    """Likewise of one short text alone, of each shape."""
+    """Return both calls with one short text alone, for each shape."""
     shapes = {
         text: (_one_by_one(ours, [text] * 50), _one_by_one(plain, [text] * 50)) for text in SHAPES
     }
@@ -137,7 +136,7 @@ def _shapes(ours: Any, plain: Any) -> dict[str, Pair]:
 
 
 def _new_numbers(ours: Any, plain: Any) -> dict[str, Pair]:
-    """Likewise of short texts, each with another number."""
+    """Return both calls with short texts that each have another number."""
     texts = [f"The mass is {number / 100} kg" for number in range(NEW)]
     one, other = itertools.cycle(texts), itertools.cycle(texts)
     return {
@@ -148,11 +147,12 @@ def _new_numbers(ours: Any, plain: Any) -> dict[str, Pair]:
     }
 
 
-def _one_by_one(tokenizer: Any, few: list[str]) -> Callable[[], object]:
-    return lambda: [tokenizer(text) for text in few]
+def _one_by_one(tokenizer: Any, texts: list[str]) -> Callable[[], object]:
+    """Return a call that encodes texts one by one."""
+    return lambda: [tokenizer(text) for text in texts]
 
 
-SHOWN = {
+LABELS = {
     "bulk": "tokenizer(texts)",
     "streams": "with number streams",
     "offsets": "with offsets",
@@ -163,16 +163,16 @@ SHOWN = {
 
 
 def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair]) -> None:
-    """Time numtok and the plain tokenizer in turns."""
+    """Time numtok and the plain tokenizer in turns, and add rows and budgets."""
     for way, (ours, plain) in ways.items():
-        shown = SHOWN.get(way, f"{way!r} alone")
-        name, other = f"{kind}, numtok, {shown}", f"{kind}, plain, {shown}"
+        label = LABELS.get(way, f"{way!r} alone")
+        name, other = f"{kind}, numtok, {label}", f"{kind}, plain, {label}"
         timings = alternate({name: ours, other: plain}, corpus.budget(3 if way in LONGER else 1))
         section.add(timings, 0, name)
         floor, aim = getattr(BUDGETS[kind.split(",")[0]], way if way in LONGER else "sentence")
         section.goals.append(
             Goal(
-                f"drop-in over plain, {kind}, {shown}",
+                f"drop-in over plain, {kind}, {label}",
                 timings[other].over(timings[name]),
                 floor,
                 aim,
@@ -182,8 +182,8 @@ def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair])
 
 
 def _check_same(kind: str, ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> str:
-    """Text without numbers has the ids and offsets of the plain tokenizer, and every way of calling
-    gives the same.
+    """Check that text without numbers has the ids and offsets of the plain tokenizer, and that
+    every way of calling gives the same.
     """
     few = texts[:20]
     bare = [re.sub(r"\d+", "", text) for text in few]

@@ -1,10 +1,9 @@
-"""Tokenizers of the kinds that are met most: the GPT-2 and GPT-NeoX files where they are at hand,
-and the others trained on the spot.
+"""Tokenizers of the most frequent kinds: the files of GPT-2 and GPT-NeoX where the shared folder
+has them, and others that are trained on the benchmark's text.
 
-A trained one has the parts of its model (normalizer, pre-tokenizer, model, post-processor, added
-tokens) and a vocabulary of some thousand tokens of the benchmark's own text, so that nothing is
-downloaded. How long numtok takes beside ``tokenizers`` depends on the parts far more than on the
-vocabulary.
+A trained tokenizer has the parts of its model (normalizer, pre-tokenizer, model, post-processor,
+added tokens) and a vocabulary of some thousand tokens, so that nothing is downloaded. The time of
+numtok relative to ``tokenizers`` depends on the parts far more than on the vocabulary.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ VOCABULARY = 6_000
 
 
 def builders() -> dict[str, Callable[[Corpus], Tokenizer]]:
-    """How to make each, by the name of its model."""
+    """Return the functions that make each tokenizer, by the name of its model."""
     return {
         "GPT-2": gpt2,
         "GPT-NeoX": neox,
@@ -47,25 +46,25 @@ def builders() -> dict[str, Callable[[Corpus], Tokenizer]]:
 
 
 def gpt2(corpus: Corpus) -> Tokenizer:
-    """Byte-level BPE: the file itself."""
+    """Return a byte-level BPE: the file itself."""
     return _file("gpt2.json", corpus)
 
 
 def neox(corpus: Corpus) -> Tokenizer:
-    """Byte-level BPE, with NFC and added tokens for runs of spaces: the file itself."""
+    """Return a byte-level BPE with NFC and added tokens for runs of spaces: the file itself."""
     return _file("gpt-neox-20b.json", corpus)
 
 
 def _file(name: str, corpus: Corpus) -> Tokenizer:
-    """The file of the shared folder; the default tokenizer if there is none, or little time."""
+    """Load a file of the shared folder; the default tokenizer if it is missing, or for a quick run."""
     folder = shared_folder()
     path = DEFAULT_TOKENIZER if folder is None or corpus.quick else folder / "tokenizers" / name
     return Tokenizer.from_file(str(path if path.is_file() else DEFAULT_TOKENIZER))
 
 
 def roberta(corpus: Corpus) -> Tokenizer:
-    """Byte-level BPE, with special tokens around a text, one of which takes the white space before
-    it.
+    """Return a byte-level BPE with special tokens around a text, and a mask token that takes the
+    white space before it.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer, tokenizer.decoder = (
@@ -87,7 +86,7 @@ def roberta(corpus: Corpus) -> Tokenizer:
 
 
 def bert(corpus: Corpus) -> Tokenizer:
-    """WordPiece, lowercased."""
+    """Return a WordPiece tokenizer that lowercases."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = (
         normalizers.BertNormalizer(lowercase=True),
@@ -109,7 +108,9 @@ def bert(corpus: Corpus) -> Tokenizer:
 
 
 def t5(corpus: Corpus) -> Tokenizer:
-    """Unigram, with the table of SentencePiece's ``nmt_nfkc`` as every T5 has it."""
+    """Return a Unigram tokenizer with the normalization table of SentencePiece's ``nmt_nfkc``, as
+    in every T5.
+    """
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence(
         [charsmap(), normalizers.Replace(Regex(" {2,}"), " ")]
@@ -130,12 +131,16 @@ def t5(corpus: Corpus) -> Tokenizer:
 
 
 def charsmap() -> Any:
-    """The ``precompiled_charsmap`` that SentencePiece 0.2.3 writes for ``nmt_nfkc``."""
+    """Return the normalizer with the ``precompiled_charsmap`` that SentencePiece 0.2.3 writes for
+    ``nmt_nfkc``.
+    """
     return normalizers.Precompiled(lzma.decompress(CHARSMAP.read_bytes()))
 
 
 def phi3(corpus: Corpus) -> Tokenizer:
-    """SentencePiece BPE as of Llama 2 and Phi-3: no pre-tokenizer, so that it is trained with one."""
+    """Return a SentencePiece BPE as in Llama 2 and Phi-3. The tokenizer has no pre-tokenizer, but
+    is trained with one.
+    """
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -174,6 +179,7 @@ def phi3(corpus: Corpus) -> Tokenizer:
 
 
 def _bpe(special: list[str], alphabet: list[str]) -> Any:
+    """Return a trainer for BPE."""
     return trainers.BpeTrainer(
         vocab_size=VOCABULARY,
         special_tokens=special,
@@ -183,9 +189,8 @@ def _bpe(special: list[str], alphabet: list[str]) -> Any:
 
 
 def _lines(corpus: Corpus) -> list[str]:
-    """Some text to train on."""
-    count = 0
-    lines = []
+    """Return the first documents, about :data:`TRAINED_ON` characters."""
+    count, lines = 0, list[str]()
     for text in corpus.texts:
         lines.append(text)
         count += len(text)

@@ -1,10 +1,10 @@
-"""Jobs in steady state: two worker processes on two cores over one on one, and a Ray cluster over
-the processes.
+"""Jobs in steady state: two worker processes on two cores against one on one, and a Ray cluster
+against processes.
 
-The clock runs from the second receipt of a job to its last, so that starting, planning and
-finishing are left out. A worker reads and writes while it encodes, and so keeps more than one core
-busy where it has them. What two workers are over one is therefore asked with a core for each; what
-one makes of both cores is a row of its own, and bounds what a second can add there.
+The clock runs from the second receipt of a job to the last, which leaves out starting, planning and
+finishing. A worker reads and writes while it encodes, and so uses more than one core where it can.
+For that reason two workers are compared with one worker on a single core. One worker on both cores
+has a row of its own, which bounds what a second worker can add there.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from benchmarks.command_line import CORES, command, launch, repeated
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Row, Section, Timing, check
 
-SHARD, QUICK_SHARD, SHARDS, TURNS = 64_000_000, 20_000, 8, 3  # bytes of a shard; shards
-BEFORE = 2  # shards that are done before the clock runs: one of each of two workers
+SHARD, QUICK_SHARD = 64_000_000, 20_000  # bytes of a shard
+SHARDS, TURNS = 8, 3
+BEFORE = 2  # shards done before the clock starts: one of each of two workers
 ONE, ONE_ON_TWO, TWO, RAY = (
     "one worker on one core",
     "one worker on two cores",
@@ -31,7 +32,7 @@ ONE, ONE_ON_TWO, TWO, RAY = (
 
 
 class Way(NamedTuple):
-    """How many cores the command has, and what it is told."""
+    """Cores of the command, and its options."""
 
     cores: int
     options: tuple[str, ...]
@@ -46,14 +47,14 @@ WAYS: Mapping[str, Way] = {
 
 
 class Steady(NamedTuple):
-    """Seconds from the second receipt to the last; what was written."""
+    """Seconds from the second receipt to the last, and the sha256 of the shards."""
 
     seconds: float
     digests: list[str]
 
 
 def run(corpus: Corpus) -> Section:
-    """Run each way in turns, and compare what they wrote."""
+    """Run every way in turns, and check that all write the same bytes."""
     section = Section("Jobs, JSON lines to shards of Parquet, in steady state")
     ways = dict(WAYS)
     if importlib.util.find_spec("ray") is None:
@@ -61,7 +62,7 @@ def run(corpus: Corpus) -> Section:
         section.notes.append("Ray is not installed: its row is left out")
     with repeated(corpus, SHARDS * (QUICK_SHARD if corpus.quick else SHARD)) as (path, times):
         turns = [
-            {name: _encode(corpus, path, how) for name, how in ways.items()}
+            {name: _encode(corpus, path, way) for name, way in ways.items()}
             for _ in range(1 if corpus.quick else TURNS)
         ]
     whole = corpus.nbytes * times / 1e6
@@ -99,11 +100,11 @@ def run(corpus: Corpus) -> Section:
     return section
 
 
-def _encode(corpus: Corpus, path: Path, how: Way) -> Steady:
-    """``numtok encode`` into a new folder beside the input."""
+def _encode(corpus: Corpus, path: Path, way: Way) -> Steady:
+    """Run ``numtok encode`` into a new folder beside the input."""
     output = path.parent / "out"
     shutil.rmtree(output, ignore_errors=True)
-    given: tuple[str | Path, ...] = (
+    arguments: tuple[str | Path, ...] = (
         "encode",
         path,
         "-o",
@@ -113,15 +114,15 @@ def _encode(corpus: Corpus, path: Path, how: Way) -> Steady:
         "--shards",
         str(SHARDS),
         "--quiet",
-        *("--clip", "5"),  # that some numbers are clipped is meant
-        *how.options,
+        *("--clip", "5"),  # clipping a few numbers is intended
+        *way.options,
     )
-    launch(*command(), *given, cores=how.cores)
+    launch(*command(), *arguments, cores=way.cores)
     files = sorted(output.glob("*.parquet"))
     receipts = sorted(file.stat().st_mtime for file in (output / "__numtok").glob("0*.json"))
     check(
         len(files) == len(receipts) > BEFORE,
-        f"{' '.join(how.options)} left {len(files)} shards and {len(receipts)} receipts",
+        f"{' '.join(way.options)} left {len(files)} shards and {len(receipts)} receipts",
     )
     # a file system may tell time in coarse steps
     seconds = max(receipts[-1] - receipts[BEFORE - 1], 1e-6)

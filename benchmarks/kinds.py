@@ -1,8 +1,8 @@
-"""Six kinds of text to measure number awareness on, so that nothing is tuned to one file.
+"""Six kinds of text on which number awareness is measured, so that nothing is tuned to one file.
 
 In: the corpus. Out: documents of each kind, with the budget for the time of ``encode_batch`` over
-    gigatoken's own time on the same text. Prose is the corpus itself, code is Python's own standard
-    library, and the others are made from a fixed seed: equal inputs give equal texts.
+    gigatoken's own time on the same text. Prose is the corpus itself, code is Python's standard
+    library, and the other kinds are generated from a fixed seed: equal inputs give equal texts.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ Documents = Iterable[str]
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of text.
+    """A kind of text.
 
     Attributes:
-        name: for people.
+        name: name for the report.
         floor, aim: times gigatoken's own time on the same text.
-        documents: from the corpus and a source of chance; possibly without end.
+        documents: yields documents from the corpus and a source of random numbers, possibly without
+            end.
     """
 
     name: str
@@ -41,21 +42,20 @@ class Kind:
     documents: Callable[[Corpus, random.Random], Documents]
 
     def texts(self, corpus: Corpus, size: int = SIZE) -> list[str]:
-        """Documents of that many bytes, about; fewer if there are no more."""
-        found: list[str] = []
+        """Return documents of about ``size`` bytes, or all documents if they are fewer."""
+        documents: list[str] = []
         for text in self.documents(corpus, random.Random(SEED)):
-            found.append(text)
+            documents.append(text)
             size -= len(text.encode())
             if size <= 0:
                 break
-        return found
+        return documents
 
 
 def _pages_with_tables(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Every page, with tables after some of its lines, a quarter of the text, as web pages have
-    them.
+    """Yield every page with tables after some of its lines, a quarter of the text.
 
-    Cells are set off by tabs, or each stands on a line of its own with tabs before it.
+    Cells are separated by tabs, or each stands on a line of its own after tabs, as in web pages.
     """
     words = WORDS.findall(" ".join(corpus.texts[:50]))
     for text in corpus.texts:
@@ -68,6 +68,7 @@ def _pages_with_tables(corpus: Corpus, chance: random.Random) -> Iterator[str]:
 
 
 def _table(words: list[str], chance: random.Random) -> list[str]:
+    """Return the lines of a random table of words and numbers."""
     columns, indent = chance.randint(2, 7), chance.choice(("", "\t", "\t\t"))
     between = chance.choice(("\t", f"\n{indent}\t"))
     rows = [between.join(chance.choice(words).title() for _ in range(columns))]
@@ -82,6 +83,7 @@ def _table(words: list[str], chance: random.Random) -> list[str]:
 
 
 def _number(chance: random.Random) -> str:
+    """Return a random number as tables write it."""
     return chance.choice(
         (
             str(chance.randint(0, 99)),
@@ -94,13 +96,13 @@ def _number(chance: random.Random) -> str:
 
 
 def _without_numbers(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """The pages without any digit."""
+    """Yield the pages without their digits."""
     for text in corpus.texts:
         yield DIGITS.sub("", text)
 
 
 def _code(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Modules of Python's standard library, in an order of chance."""
+    """Yield the modules of Python's standard library in random order."""
     paths = sorted(
         path
         for path in Path(sysconfig.get_path("stdlib")).rglob("*.py")
@@ -110,15 +112,12 @@ def _code(corpus: Corpus, chance: random.Random) -> Iterator[str]:
     for path in paths:
         try:
             yield path.read_text("utf-8")
-        except (
-            OSError,
-            UnicodeDecodeError,
-        ):  # tests of the library's hold files that are meant to be unreadable
+        except (OSError, UnicodeDecodeError):  # the library's tests have unreadable files
             continue
 
 
 def _json(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Records with readings, on one line or indented."""
+    """Yield lists of records with readings, on one line or indented."""
     words = WORDS.findall(" ".join(corpus.texts[:50]))
     while True:
         records = [
@@ -143,7 +142,7 @@ def _json(corpus: Corpus, chance: random.Random) -> Iterator[str]:
 
 
 def _maths(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Word problems with their steps."""
+    """Yield word problems with worked steps."""
     people, things = (
         ("Ada", "Ben", "Chloe", "Deepak", "Ewa"),
         ("apples", "pencils", "marbles", "tickets", "litres of paint"),
@@ -176,7 +175,7 @@ def _maths(corpus: Corpus, chance: random.Random) -> Iterator[str]:
 
 
 def _csv(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Tables of numbers, one every nine bytes."""
+    """Yield tables of numbers, one number every nine bytes."""
     while True:
         columns = chance.randint(3, 12)
         header = ",".join(f"channel_{chr(97 + k)}" for k in range(columns))
@@ -188,6 +187,7 @@ def _csv(corpus: Corpus, chance: random.Random) -> Iterator[str]:
 
 
 def _reading(column: int, chance: random.Random) -> str:
+    """Return a random value of a column."""
     if column % 3 == 0:
         return str(chance.randint(0, 10**8))
     return f"{chance.gauss(0, 50):.{3 + column % 3}f}"

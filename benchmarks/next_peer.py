@@ -1,8 +1,9 @@
-"""Encode texts on the ``tokenizers`` of this environment, a part of them each time that a line asks
-for it: what :mod:`benchmarks.next_tokenizers` runs in ``.venv-next``.
+"""The process of :mod:`benchmarks.next_tokenizers` that runs in ``.venv-next``: encodes parts of
+some texts with the ``tokenizers`` of that environment.
 
 Arguments: a tokenizer.json, and texts as JSON lines. A line of input is the number of a part, then
-``alone`` (the library on raw text) or an engine of numtok, whose ids the line of output sums up.
+``alone`` (the library on raw text) or an engine of numtok. The line of output is a checksum of the
+ids.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def sum_of_ids(batch: pa.RecordBatch) -> str:
 
 
 def main(tokenizer: Path, lines: Path) -> None:
-    """Answer until the input ends; the first line says what there is."""
+    """Print the engines, then answer each line of input until the input ends."""
     warnings.simplefilter("ignore")
     texts = [json.loads(line)["text"] for line in lines.read_bytes().splitlines()]
     parts = parts_of(texts)
@@ -53,12 +54,12 @@ def main(tokenizer: Path, lines: Path) -> None:
         del names["tokenizers"]
     print(json.dumps(names), flush=True)
     for line in map(str.strip, sys.stdin):
-        number, _, what = line.partition(" ")
-        if what == "alone":
+        number, _, encoder = line.partition(" ")
+        if encoder == "alone":
             alone.encode_batch(parts[int(number)], add_special_tokens=False)
             print("done", flush=True)
         else:
-            print(sum_of_ids(ours[what].encode_batch(columns[int(number)])), flush=True)
+            print(sum_of_ids(ours[encoder].encode_batch(columns[int(number)])), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The next version of ``tokenizers``: numtok on 1.0 beside 1.0 alone on the raw text, and numtok on
-0.23 beside both, for the kinds of tokenizers that are met most.
+"""``tokenizers`` 1.0: numtok on 1.0 and on 0.23 beside 1.0 alone on the raw text, for the most
+frequent kinds of tokenizers.
 
-1.0 is in ``.venv-next``, which ``make next`` makes; it encodes in a process of its own. Every text
-is new when it is timed, as all of these cache words or more.
+``make next`` installs 1.0 into ``.venv-next``, and a process there encodes. All texts are new when
+they are timed, as these programs cache words.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from benchmarks.timing import Goal, Section, Timing, check, seconds_of
 PYTHON = ROOT / ".venv-next" / "bin" / "python"
 LLAMA3_STYLE = "Llama-3-style"
 FLOOR, AIM = 0.6, 1.0  # of the speed of 1.0 alone
-KEPT = 3  # parts of the text that are encoded before the clock starts
+WARM_UP = 3  # parts of the text that are encoded before the clock starts
 
 Peer = Callable[[int], str]  # encodes a part of the text
 
 
 def run(corpus: Corpus) -> Section:
-    """Four or five rows and a budget for each kind."""
+    """Check and time every kind of tokenizer; four or five rows and a budget for each."""
     section = Section("tokenizers 1.0: numtok on it, and on 0.23, beside it alone; one thread")
     section.notes.append("the last column is the time over that of 1.0 alone")
     if not PYTHON.is_file():
@@ -86,8 +86,8 @@ def _measure(section: Section, kind: str, corpus: Corpus, path: Path) -> None:
 
 
 def _timed(peers: dict[str, Peer]) -> tuple[dict[str, Timing], dict[str, list[str]]]:
-    """Let the peers take turns with each part of the text, which is new to them; (seconds of the
-    later ones, what all gave).
+    """Let the peers take turns with each part of the text, which is new to them, and return the
+    seconds of the parts after the first ones, and all results.
     """
     seconds: dict[str, list[float]] = {name: [] for name in peers}
     results: dict[str, list[str]] = {name: [] for name in peers}
@@ -96,12 +96,14 @@ def _timed(peers: dict[str, Peer]) -> tuple[dict[str, Timing], dict[str, list[st
         for name, encode in order:
             seconds[name].append(seconds_of(lambda: results[name].append(encode(part))))  # noqa: B023
         order.append(order.pop(0))
-    return {name: Timing(tuple(some[KEPT:])) for name, some in seconds.items()}, results
+    return {name: Timing(tuple(some[WARM_UP:])) for name, some in seconds.items()}, results
 
 
 @contextmanager
 def _process(tokenizer: Path, lines: Path) -> Iterator[tuple[dict[str, str], Callable[[str], str]]]:
-    """Start the process of 1.0; (its engines by name, how to ask it for a line)."""
+    """Start the process of 1.0, and yield its engines by name and a function that sends a line and
+    returns the answer.
+    """
     command = [PYTHON, "-m", "benchmarks.next_peer", tokenizer, lines]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:

@@ -1,9 +1,9 @@
-"""Rows of a Parquet file in random order: ``NumberDataset`` beside ``datasets``. Both convert the file
-to Arrow once.
+"""Rows of a Parquet file in random order: ``NumberDataset`` beside ``datasets``. Both convert the
+file to Arrow once.
 
-The corpus is encoded once and written as often as a file of 55 MB takes. Before the clock starts,
-rows are compared with those that pyarrow reads. Each turn asks for other rows, of a data set that
-is open, or of one that is opened with an empty cache.
+The corpus is encoded once, and repeated up to a file of 55 MB. Rows are compared with those of
+pyarrow before the clock starts. Each turn reads other rows, either of an open data set or of one
+that is opened with an empty cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CASES: dict[str, tuple[Representation, str]] = {
 
 
 def run(corpus: Corpus) -> Section:
-    """Each representation by itself, and blocks of the first."""
+    """Measure each representation."""
     section = Section(
         f"Shuffled reading: {ROWS} random rows of a Parquet file, and what comes before the first"
     )
@@ -67,25 +67,27 @@ def measure(
     folder: Path,
     section: Section,
 ) -> None:
-    """Write a file, compare rows, and time both."""
+    """Write a file, compare rows, and time both data sets."""
     from datasets import Dataset
 
     from numtok_torch.data.dataset import NumberDataset
 
-    path, kept, converted = folder / f"{case}.parquet", folder / "kept", folder / "converted"
+    path, our_cache, peer_cache = folder / f"{case}.parquet", folder / "kept", folder / "converted"
     write(path, representation, corpus)
-    ours, peer = NumberDataset(path), Dataset.from_parquet(str(path), cache_dir=str(converted))
+    ours, peer = NumberDataset(path), Dataset.from_parquet(str(path), cache_dir=str(peer_cache))
     check_rows(case, column, path, ours, peer)
     section.checks.append(
         f"{case}: ids and {column} of rows at random are those that pyarrow reads; the peer's ids"
         " as well"
     )
     rows, blocks = drawn(len(ours)), NumberDataset(path, block_size=BLOCK)
-    places = drawn(len(blocks))
+    block_rows = drawn(len(blocks))
     timings = alternate(
         {
             f"{case}: {ROWS} rows": lambda: [ours[row] for row in rows()],
-            f"{case}: {ROWS} blocks of {BLOCK} tokens": lambda: [blocks[row] for row in places()],
+            f"{case}: {ROWS} blocks of {BLOCK} tokens": lambda: [
+                blocks[row] for row in block_rows()
+            ],
             "  datasets: rows": lambda: [peer[row] for row in rows()],
         },
         corpus.budget(8),
@@ -93,16 +95,18 @@ def measure(
     begin = alternate(
         {
             f"{case}: {ROWS} rows from nothing": lambda: afresh(
-                kept, lambda: NumberDataset(path), rows()
+                our_cache, lambda: NumberDataset(path), rows()
             ),
             "  datasets: rows from nothing": lambda: afresh(
-                converted, lambda: Dataset.from_parquet(str(path), cache_dir=str(converted)), rows()
+                peer_cache,
+                lambda: Dataset.from_parquet(str(path), cache_dir=str(peer_cache)),
+                rows(),
             ),
         },
         corpus.budget(8),
     )
-    for found in (timings, begin):
-        section.add(found, path.stat().st_size / 1e6, next(iter(found)))
+    for measured in (timings, begin):
+        section.add(measured, path.stat().st_size / 1e6, next(iter(measured)))
     if not corpus.quick:
         (rows_name, blocks_name, peer_rows), (first_name, peer_first) = timings, begin
         ratios = {
@@ -117,7 +121,7 @@ def measure(
 
 
 def write(path: Path, representation: Representation, corpus: Corpus) -> None:
-    """The corpus, again and again; if little time is to be spent, once."""
+    """Write the corpus again and again; once for a quick run."""
     batch = numtok.Tokenizer.from_pretrained(
         corpus.tokenizer, numbers=[representation]
     ).encode_batch(corpus.texts)
@@ -128,30 +132,30 @@ def write(path: Path, representation: Representation, corpus: Corpus) -> None:
 
 
 def check_rows(case: str, column: str, path: Path, ours: Any, peer: Any) -> None:
-    """Ids and values of a few rows are those of the file."""
+    """Check that ids and values of a few rows are those of the file."""
     table = pq.read_table(path, columns=["input_ids", column])
     for row in drawn(len(ours))()[:20]:
-        expected, found = table.slice(row, 1).to_pylist()[0], ours[row]
+        expected, row_read = table.slice(row, 1).to_pylist()[0], ours[row]
         check(
-            expected["input_ids"] == found["input_ids"].tolist() == peer[row]["input_ids"],
+            expected["input_ids"] == row_read["input_ids"].tolist() == peer[row]["input_ids"],
             f"{case}: row {row} has other ids",
         )
-        wanted = np.array(expected[column], found[column].dtype).ravel()
+        wanted = np.array(expected[column], row_read[column].dtype).ravel()
         check(
-            np.array_equal(wanted, found[column].ravel()),
+            np.array_equal(wanted, row_read[column].ravel()),
             f"{case}: row {row} has other values in {column}",
         )
 
 
 def drawn(count: int) -> Callable[[], list[int]]:
-    """Other rows in each turn."""
+    """Return a function that draws other random rows in each call."""
     generator = np.random.default_rng(0)
     return lambda: generator.integers(0, count, ROWS).tolist()
 
 
-def afresh(folder: Path, opened: Callable[[], Any], rows: list[int]) -> None:
-    """Open a data set with nothing kept, and read rows of it."""
+def afresh(folder: Path, open_data: Callable[[], Any], rows: list[int]) -> None:
+    """Open a data set with an empty cache, and read rows."""
     shutil.rmtree(folder, ignore_errors=True)
-    data = opened()
+    data = open_data()
     for row in rows:
         data[row]

@@ -1,10 +1,10 @@
-"""The usual recipe, as the papers' code has it: a regular expression, a Python loop, ``float()``,
-and a tokenizer.
+"""The usual recipe of the papers' code: a regular expression, a Python loop, ``float()``, and a
+tokenizer.
 
-In: texts. Out: token ids with one ``[NUM]`` per number, and the 32 bits of each number. It reads
-    ``2020-01-02`` and ``1,234`` as a simple regular expression does. Written to be as quick as it
-    can be without being another program: one pass of substitution per text, one call of the
-    tokenizer for all texts, numpy for the bits.
+In: texts. Out: token ids with one ``[NUM]`` per number, and the 32 bits of each number.
+    ``2020-01-02`` and ``1,234`` are read as a simple regular expression reads them. The code is as
+    quick as the recipe allows: one substitution per text, one call of the tokenizer for all texts,
+    numpy for the bits.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
 class Recipe:
-    """Encode texts the usual way.
+    """Encode texts by the usual recipe.
 
     Args:
-        tokenizer: a tokenizer.json; ``[NUM]`` is added to it.
+        tokenizer: a tokenizer.json, to which ``[NUM]`` is added.
     """
 
     def __init__(self, tokenizer: Path) -> None:
@@ -31,7 +31,7 @@ class Recipe:
         self._tokenizer.add_tokens([tokenizers.AddedToken("[NUM]", normalized=False)])
 
     def __call__(self, texts: list[str]) -> tuple[list[list[int]], list[npt.NDArray[np.uint8]]]:
-        """(token ids, uint8[numbers, 32]) of each text."""
+        """Return (token ids, uint8[numbers, 32]) of each text."""
         replaced, bits = [], []
         for text in texts:
             values: list[float] = []

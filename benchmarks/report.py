@@ -1,4 +1,4 @@
-"""What was measured, as aligned text, Markdown or JSON."""
+"""Write results as aligned text, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOAL_HEADERS = ("budget", "measured", "floor", "aim", "")
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, system."""
+    """Return processor, cores and system."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -38,7 +38,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and the packages that take part."""
+    """Return the versions of Python and of the compared packages."""
     return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 
@@ -59,7 +59,7 @@ def _processor() -> str:
 
 
 def as_dict(corpus: Corpus, sections: dict[str, Section]) -> dict[str, Any]:
-    """For JSON."""
+    """Return all results as a dict for JSON."""
     return {
         "format": 1,
         "machine": machine(),
@@ -104,14 +104,14 @@ def _row_as_dict(row: Row) -> dict[str, Any]:
 
 
 def as_text(corpus: Corpus, sections: dict[str, Section], markdown: bool = False) -> str:
-    """For people: one table per section, then the budgets."""
-    found = machine()
+    """Return all results as text: one table per section, then the budgets."""
+    computer = machine()
     lines = [
         (
             f"{corpus.name}: {len(corpus.texts):,} documents, {corpus.megabytes:.1f} MB; tokenizer:"
             f" {corpus.tokenizer_name}"
         ),
-        f"{found['processor']}, {found['cores']} cores, {found['system']}",
+        f"{computer['processor']}, {computer['cores']} cores, {computer['system']}",
         ", ".join(f"{name} {number}" for name, number in versions().items()),
     ]
     if markdown:
@@ -175,7 +175,7 @@ def _seconds(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three digits, as far as they go before the point, and two at least."""
+    """Return a number with three significant digits, or all digits before the point."""
     return (
         f"{value:,.0f}"
         if value >= 100
@@ -190,7 +190,7 @@ def _digits(value: float) -> str:
 def table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool = False
 ) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right, all aligned."""
+    """Return the lines of an aligned table: the first column to the left, the others to the right."""
     widths = [max(len(row[k]) for row in [headers, *rows]) for k in range(len(headers))]
 
     def line(row: Sequence[str]) -> str:

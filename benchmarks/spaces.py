@@ -1,14 +1,14 @@
-"""``python -m benchmarks.spaces``: what the space before a number costs, in tokens and in changed
-text ids.
+"""``python -m benchmarks.spaces``: the cost of the space before a number, in tokens and in changed
+ids of the text.
 
-In byte-level BPE a space belongs to the word after it. A number token without it leaves a space on
-its own, which is a token more and one that the text does not have in context. For each
+In byte-level BPE a space belongs to the word after it. A number token without its space leaves a
+single space, which is a further token, and one that the text does not have in context. For each
 representation, with two forms of its tokens (``auto``) and with one (``separate``), on text:
 
-- tokens per number: all tokens that are not text of the context, divided by the numbers that became
-  tokens. A text token is of the context if the source tokenizer gives that id at the same bytes of
-  the text as it is.
-- text ids changed: the share of text tokens that are not of the context.
+- tokens per number: all tokens that are not text in context, divided by the numbers that became
+  tokens. A text token is in context if the source tokenizer gives the same id at the same bytes of
+  the whole text.
+- text ids changed: the share of text tokens that are not in context.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Spaces:
-    """What was measured with one representation and one way with spaces.
+    """Measurements of one representation and one setting of ``leading_space``.
 
     Attributes:
-        numbers: that became tokens. left_as_text: that did not, as they cannot be held.
+        representation: its specification.
+        leading_space: ``auto`` or ``separate``.
+        numbers: numbers that became tokens.
+        left_as_text: numbers that a representation cannot hold.
         tokens_per_number, text_ids_changed: see the module.
-        source_tokens_per_number: tokens of the source that overlap a number.
+        source_tokens_per_number: tokens of the source tokenizer that overlap a number.
     """
 
     representation: str
@@ -61,20 +64,22 @@ def measure(
     numbers: Sequence[Representation],
     leading_space: str = "auto",
 ) -> Spaces:
-    """Measure on byte-level BPE.
+    """Measure one representation on texts with a byte-level BPE tokenizer.
 
-    Documents whose tokens' bytes are not those of the text, as the tokenizer normalises, are left
-    out.
+    Documents that the tokenizer normalizes, so that the bytes of its tokens are not those of the
+    text, are skipped.
     """
     tokenizer = Tokenizer.from_pretrained(source, numbers, leading_space=leading_space)
     plain = Tokenizer.from_pretrained(source, [Subword()])
     table = token_bytes(tokenizer.config)
-    texts = [text for text, good in zip(texts, _is_whole(plain, texts, table), strict=True) if good]
+    texts = [
+        text for text, whole in zip(texts, _is_whole(plain, texts, table), strict=True) if whole
+    ]
     rows = TextRows.of(texts)
-    taken, _, is_taken = tokenizer.selector.select(rows)
+    selected, _, is_selected = tokenizer.selector.select(rows)
     context = _Tokens.of(plain, rows, None, table)
-    overlaps = _overlaps(context, taken)
-    encoded = _Tokens.of(tokenizer, rows, None if numbers[0].stays_text else taken, table)
+    overlaps = _overlaps(context, selected)
+    encoded = _Tokens.of(tokenizer, rows, None if numbers[0].stays_text else selected, table)
     same = np.isin(encoded.key[encoded.is_text], context.key[~overlaps])
     if numbers[0].stays_text:  # numbers are text: nothing changes
         same = ~overlaps
@@ -82,18 +87,22 @@ def measure(
     return Spaces(
         "+".join(one.spec() for one in numbers),
         leading_space,
-        len(taken),
-        int((~is_taken).sum()),
-        (len(encoded.key) - int(same.sum())) / max(len(taken), 1),
+        len(selected),
+        int((~is_selected).sum()),
+        (len(encoded.key) - int(same.sum())) / max(len(selected), 1),
         0.0 if numbers[0].stays_text else 1 - int(same.sum()) / text_tokens,
-        int(overlaps.sum()) / max(len(taken), 1),
+        int(overlaps.sum()) / max(len(selected), 1),
     )
 
 
 @dataclass(frozen=True)
 class _Tokens:
-    """All tokens of a batch: ``start`` and ``stop`` in the text's bytes, ``key`` of start and id,
-    and whether each is text.
+    """All tokens of a batch.
+
+    Attributes:
+        start, stop: span of each token in the bytes of all texts.
+        key: start and id of each token as one number.
+        is_text: whether each token is text.
     """
 
     start: Ints
@@ -103,28 +112,30 @@ class _Tokens:
 
     @classmethod
     def of(
-        cls, tokenizer: Tokenizer, rows: TextRows, taken: Numbers | None, table: TokenBytes
+        cls, tokenizer: Tokenizer, rows: TextRows, selected: Numbers | None, table: TokenBytes
     ) -> _Tokens:
-        """``taken``: the numbers that are number tokens; None if there are none."""
+        """Encode texts; ``selected`` are the numbers that become number tokens, None if none do."""
         batch = tokenizer.encode_batch(rows.array)
         ids = batch["input_ids"].flatten().to_numpy().astype(np.int64)
         is_text = np.ones(len(ids), np.bool_)
         widths = np.diff(table.offsets)[ids]
-        if taken is not None:
+        if selected is not None:
             lists = batch["number_index"]
             first = lists.flatten().to_numpy() + np.repeat(
                 batch["input_ids"].offsets.to_numpy()[:-1], np.diff(lists.offsets.to_numpy())
             )
-            counts = token_counts(tokenizer, taken)
-            inside = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-            is_text[inside] = False
-            widths[inside] = 0
+            counts = token_counts(tokenizer, selected)
+            number_tokens = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(
+                counts.sum()
+            )
+            is_text[number_tokens] = False
+            widths[number_tokens] = 0
             with_space = [
                 number
                 for content, number in tokenizer.tokens.items()
                 if content.startswith(f" {NUM[:-1]}")
             ]
-            widths[first] = taken.stop - taken.start + np.isin(ids[first], with_space)
+            widths[first] = selected.stop - selected.start + np.isin(ids[first], with_space)
         stop = np.cumsum(widths)
         if stop[-1] != rows.offsets[-1]:
             raise SystemExit(f"the tokens cover {stop[-1]} bytes of a text of {rows.offsets[-1]}")
@@ -133,7 +144,7 @@ class _Tokens:
 
 
 def _is_whole(plain: Tokenizer, texts: Sequence[str], table: TokenBytes) -> list[bool]:
-    """Whether each text's tokens are as long as the text."""
+    """Return whether the tokens of each text have as many bytes as the text."""
     batch = plain.encode_batch(list(texts))
     widths = np.concatenate(
         [[0], np.cumsum(np.diff(table.offsets)[batch["input_ids"].flatten().to_numpy()])]
@@ -143,7 +154,7 @@ def _is_whole(plain: Tokenizer, texts: Sequence[str], table: TokenBytes) -> list
 
 
 def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """Which tokens hold a part of a number."""
+    """Return which tokens contain a part of a number, bool [tokens]."""
     base = numbers.rows.offsets[numbers.document]
     first, last = base + numbers.start, base + numbers.stop
     # the first number that ends after the token's start
@@ -152,7 +163,7 @@ def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table."""
+    """Print a table for each tokenizer."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.spaces", description=__doc__.splitlines()[0] if __doc__ else None
     )
@@ -179,14 +190,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             + "".join(f"{mode:>12}{'changed':>10}" for mode in LEADING_SPACE)
         )
         for text in options.numbers or NUMBERS:
-            found = [
+            measured = [
                 measure(loaded.texts, loaded.tokenizer, parse(text), mode) for mode in LEADING_SPACE
             ]
-            counts = f"{found[0].numbers:>10,}{found[0].left_as_text:>10,}{found[0].source_tokens_per_number:>12.2f}"
+            counts = f"{measured[0].numbers:>10,}{measured[0].left_as_text:>10,}{measured[0].source_tokens_per_number:>12.2f}"
             print(
                 f"{text:12}{counts}"
                 + "".join(
-                    f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}" for one in found
+                    f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}"
+                    for one in measured
                 ),
                 flush=True,
             )

@@ -1,5 +1,5 @@
-"""How long a start takes: processor time of whole processes that do next to no work, with warm
-caches, as after ``numtok warm-up``; and of the first on a machine, which compiles what it needs and
+"""The time of a start: CPU time of whole processes that do next to no work. Caches are warm, as
+after ``numtok warm-up``, or empty, as at the first start on a machine, which compiles code and
 compares the engines.
 """
 
@@ -25,7 +25,7 @@ ENCODE = (
 
 
 class Start(NamedTuple):
-    """What is run, and seconds of processor time that it may take and should take."""
+    """A command, and the floor and aim of its CPU seconds."""
 
     arguments: tuple[str | Path, ...]
     floor: float | None = None
@@ -33,7 +33,7 @@ class Start(NamedTuple):
 
 
 def starts(corpus: Corpus, folder: Path) -> dict[str, Start]:
-    """What is measured, by name."""
+    """Return the commands that are measured, by name."""
     line, output = folder / "line.jsonl", folder / "line.parquet"
     line.write_text(f'{{"text": "{LINE}"}}\n')
     command_line = (
@@ -65,16 +65,15 @@ def starts(corpus: Corpus, folder: Path) -> dict[str, Start]:
 
 
 def run(corpus: Corpus) -> Section:
-    """From process to process, for next to no work."""
+    """Measure every command."""
     section = Section(
-        "Start-up: processor time of the whole process, warm caches; in the last row, seconds of"
-        " waiting, empty ones"
+        "Start-up: CPU time of the whole process, warm caches; in the last row, empty caches"
     )
     with tempfile.TemporaryDirectory() as folder:
         measured = starts(corpus, Path(folder))
         if corpus.quick:
             measured = dict(list(measured.items())[::2])
-        # warms up, and is all of a quick run
+        # the first run warms up; a quick run has no other
         seconds = {name: [launch(*start.arguments).cpu] for name, start in measured.items()}
         values = pq.read_table(Path(folder) / "line.parquet").column("number_value").to_pylist()
         check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
@@ -93,7 +92,7 @@ def run(corpus: Corpus) -> Section:
                 ).cpu
                 for one in empty
             ]
-    timings = {name: Timing(tuple(found[1:] or found)) for name, found in seconds.items()}
+    timings = {name: Timing(tuple(some[1:] or some)) for name, some in seconds.items()}
     section.add(timings, 0)
     for name, start in measured.items():
         if start.floor is not None:

@@ -1,8 +1,8 @@
 """Time functions side by side, and hold what was measured.
 
-Functions take turns, A B A B, so that a machine that slows down slows all of them; a ratio is the
-median of the ratios of each turn. The garbage collector is off while the clock runs, as in
-``timeit``, and what a function returns is freed before the clock stops.
+Functions take turns, A B A B, so that a machine that slows down slows all of them. A ratio is the
+median of the ratios of all turns. The garbage collector is off while the clock runs, as in
+``timeit``, and the result of a function is freed before the clock stops.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-TURN = 0.1  # seconds that a turn of a quick function takes
+TURN = 0.1  # seconds of a turn; a quick function is called several times in a turn
 
 
 class WrongResult(Exception):
-    """A result is not what the reference says; it is not worth timing."""
+    """A result differs from the reference, and is not worth timing."""
 
 
 def check(right: bool, message: str) -> None:
@@ -45,7 +45,9 @@ class Timing:
         return max(self.seconds)
 
     def over(self, other: Timing) -> float:
-        """How many times as long as ``other``: the median of the ratios of each turn."""
+        """Return how many times as long as ``other`` this took: the median of the ratios of all
+        turns.
+        """
         return statistics.median(
             mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True)
         )
@@ -53,15 +55,15 @@ class Timing:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table.
+    """A line of a table.
 
     Attributes:
         name: what ran.
-        timing: seconds.
+        timing: seconds of each turn.
         amount: millions of ``unit`` that one turn handles, so that amount / seconds is a rate; 0
-            for none.
-        unit: ``MB``, or ``M numbers``.
-        ratio: the time it takes, as a multiple of the time of numtok's own row.
+            for no rate.
+        unit: ``MB``, or ``M tokens``.
+        ratio: time relative to numtok's own row.
     """
 
     name: str
@@ -77,13 +79,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Goal:
-    """A budget: a floor that must hold, and an aim, if there is one.
+    """A budget: a floor that must hold, and an aim.
 
     Attributes:
-        what: in words.
-        value: as measured.
-        floor, aim: to reach, or not to exceed if ``at_most``.
+        what: what is measured, in words.
+        value: the measured value.
+        floor, aim: the least value, or the largest if ``at_most``. The aim may be None.
         unit: such as ``x``, ``MB/s``, ``s``, ``MiB``.
+        at_most: whether small values are good.
     """
 
     what: str
@@ -109,14 +112,15 @@ class Goal:
 
 @dataclass
 class Section:
-    """What one benchmark found.
+    """Results of one benchmark.
 
     Attributes:
-        title: of its table.
-        rows, goals: see there.
-        checks: what was compared before the clock started.
-        notes: what else a reader should know.
-        error: why it was not timed.
+        title: title of the table.
+        rows: rows of the table.
+        goals: budgets.
+        checks: results that were compared before the clock started.
+        notes: further remarks for readers.
+        error: why nothing was timed.
     """
 
     title: str
@@ -133,14 +137,14 @@ class Section:
         ours: str | None = None,
         unit: str = "MB",
     ) -> None:
-        """A row for each of the timings, with its ratio to ``ours``."""
+        """Add a row for each timing, with its ratio to that of ``ours``."""
         for name, timing in timings.items():
             ratio = timing.over(timings[ours]) if ours is not None and name != ours else None
             self.rows.append(Row(name, timing, amount, unit, ratio))
 
 
 def seconds_of(function: Callable[[], object], calls: int = 1) -> float:
-    """Seconds of one call, the mean of a few."""
+    """Return the seconds of one call, the mean of ``calls``."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -156,15 +160,15 @@ def seconds_of(function: Callable[[], object], calls: int = 1) -> float:
 def alternate(
     functions: Mapping[str, Callable[[], object]], budget: float, least: int = 3, most: int = 31
 ) -> dict[str, Timing]:
-    """Time the functions in turns, after one or two calls of each to warm up.
+    """Time functions in turns, after one or two calls of each to warm up.
 
-    A quick one is called several times in its turn, or it would be measured with the caches that a
-    slow one leaves behind. Each turn begins with
-    another function: the first one finds the caches as the garbage collector leaves them. Without a
-        budget, a turn is one call, and garbage is left.
+    A quick function is called several times in its turn; else it would be measured with the caches
+    that a slow one leaves behind. Each turn begins with another function, as the first one finds
+    the caches as the garbage collector leaves them. Without a budget, a turn is one call, and
+    garbage is not collected.
 
     Args:
-        functions: by name; each is called as it is.
+        functions: functions without arguments, by name.
         budget: seconds for all together, about; decides the number of turns.
         least: turns, at the least.
         most: turns, at the most.
@@ -180,7 +184,7 @@ def alternate(
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     order = list(functions.items())
     for _ in range(turns):
-        if budget:  # it takes a fifth of a second once torch is loaded
+        if budget:  # collecting takes a fifth of a second once torch is loaded
             gc.collect()
         for name, function in order:
             seconds[name].append(seconds_of(function, calls[name]))

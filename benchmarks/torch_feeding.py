@@ -1,10 +1,10 @@
 """From Parquet to batch: ``IterableNumberDataset`` and ``NumberCollator`` beside ``datasets`` with
 the padding collator of transformers.
 
-The corpus is cut into rows and encoded by numtok, with XVal and compact FloatBits; the peers read
-the ids alone, of the same rows. Before the clock starts, the rows in the batches are compared with
-those of the file, as pyarrow reads it. A turn is one pass over the file, its decompression
-included; workers are running already. Tokens that are padding do not count.
+The corpus is cut into rows, and encoded by numtok with XVal and compact FloatBits. The peers read
+only the ids of the same rows. The rows in the batches are compared with those of the file, as
+pyarrow reads it, before the clock starts. A turn is one pass over the file, its decompression
+included; workers are running already. Padding tokens do not count.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from numtok.corpus.write import open_writer
 
 TOKENS, QUICK_TOKENS = 1_000_000, 2_000
 CORES = 2
-# of a row group: several in this small file, so that two workers share it as they share a large one
+# bytes of a row group: two workers share several, as they share those of a large file
 GROUP_BYTES = 2 << 20
 NEEDED = ("torch", "transformers", "datasets")
-# with the dtypes of the file
+# streams, with the dtypes of the file
 STREAMS = {
     "number_value": np.float64,
     "number_scaled": np.float32,
@@ -45,13 +45,13 @@ STREAMS = {
 
 @dataclass(frozen=True)
 class Case:
-    """Rows of one kind, and what becomes of them.
+    """Rows of one kind, and how they are batched.
 
     Attributes:
-        name: for people.
-        characters: about how many make a row.
+        name: name for the report.
+        characters: characters of a row, about.
         sizes: rows per batch.
-        options: of the collator.
+        options: options of the collator.
     """
 
     name: str
@@ -68,7 +68,7 @@ CASES = (
 
 
 def run(corpus: Corpus) -> Section:
-    """All kinds of rows, in this process and from two workers."""
+    """Measure all kinds of rows, in this process and with two workers."""
     section = Section(
         f"Feeding: Parquet to batch, {CORES} cores; ours with all streams, the peer with ids alone"
     )
@@ -85,7 +85,7 @@ def run(corpus: Corpus) -> Section:
     datasets.disable_progress_bars()
     transformers.logging.set_verbosity_error()
     section.notes.append(", ".join(f"{name} {version(name)}" for name in NEEDED))
-    # workers need the cores for themselves, more than one process does
+    # workers suffer from other load more than one process does
     if hasattr(os, "getloadavg"):
         section.notes.append(f"load average when it began: {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder, two_cores():
@@ -96,7 +96,7 @@ def run(corpus: Corpus) -> Section:
 
 @contextmanager
 def two_cores() -> Iterator[None]:
-    """Run on two cores, as do the workers that are started meanwhile, where the system can."""
+    """Run on two cores, and start workers on them, where the system can."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -109,7 +109,7 @@ def two_cores() -> Iterator[None]:
 
 
 def measure(case: Case, corpus: Corpus, folder: Path, section: Section) -> None:
-    """Write the files of a case, check every way to read them, and time them side by side."""
+    """Write the files of a case, check both ways to read them, and time them side by side."""
     ours, peer = folder / f"{case.characters}.parquet", folder / f"{case.characters}-ids.parquet"
     if not ours.exists():
         write(corpus, case, ours, peer)
@@ -143,11 +143,11 @@ def measure(case: Case, corpus: Corpus, folder: Path, section: Section) -> None:
         " ids of the peer as well"
     )
     if not corpus.quick:
-        for workers, found in rates.items():
+        for workers, measured in rates.items():
             section.goals.append(
                 Goal(
                     f"Parquet to batch, {case.name}, {workers or 'no'} workers",
-                    min(found),
+                    min(measured),
                     2,
                     None,
                     "M tokens/s",
@@ -156,17 +156,17 @@ def measure(case: Case, corpus: Corpus, folder: Path, section: Section) -> None:
 
 
 def write(corpus: Corpus, case: Case, ours: Path, peer: Path) -> None:
-    """The corpus in pieces: encoded for us, and its ids, cut already, for the peer."""
+    """Write the corpus in rows: encoded for numtok, and truncated ids for the peer."""
     tokenizer = numtok.Tokenizer.from_pretrained(
         corpus.tokenizer, numbers=[numtok.XVal(), numtok.FloatBits(compact=True)]
     )
     limit = case.characters
-    pieces = [
-        piece
+    rows = [
+        row
         for text in corpus.texts
-        for piece in re.findall(rf"(?s)\S.{{0,{limit}}}(?!\S)|\S{{1,{limit}}}", text)
+        for row in re.findall(rf"(?s)\S.{{0,{limit}}}(?!\S)|\S{{1,{limit}}}", text)
     ]
-    batch = tokenizer.encode_batch(pieces)
+    batch = tokenizer.encode_batch(rows)
     ends = np.cumsum(pc.list_value_length(batch.column("input_ids")).to_numpy())
     batch = batch.slice(0, 1 + int(np.searchsorted(ends, QUICK_TOKENS if corpus.quick else TOKENS)))
     with open_writer(ours, batch.schema, row_group_bytes=GROUP_BYTES) as writer:
@@ -176,7 +176,7 @@ def write(corpus: Corpus, case: Case, ours: Path, peer: Path) -> None:
 
 
 def our_loader(path: Path, size: int, workers: int, options: dict[str, Any]) -> Any:
-    """Batches for causal language modelling."""
+    """Return numtok's loader of batches for causal language modelling."""
     from torch.utils.data import DataLoader
 
     from numtok_torch.data import IterableNumberDataset, NumberCollator
@@ -193,7 +193,7 @@ def our_loader(path: Path, size: int, workers: int, options: dict[str, Any]) -> 
 
 
 def peer_loader(path: Path, size: int, workers: int, case: Case, corpus: Corpus) -> Any:
-    """Batches of ids and masks, or of one packed line each."""
+    """Return the peer's loader of batches of ids and masks, or of one packed row each."""
     from datasets import Dataset
     from torch.utils.data import DataLoader
     from transformers import (
@@ -218,18 +218,17 @@ def peer_loader(path: Path, size: int, workers: int, case: Case, corpus: Corpus)
 
 
 def peer_name(case: Case) -> str:
-    """For people."""
+    """Return the name of the peer for the report."""
     return f"datasets, DataCollatorWith{'Flattening' if 'pack' in case.options else 'Padding'}"
 
 
 def compare(case: Case, name: str, ours: Any, peer: Any, expected: list[tuple[bytes, ...]]) -> None:
-    """Every row of the file is in one batch, and nothing else is.
-
-    Workers and packing change the order, so it is left aside.
+    """Check that every row of the file is in one batch, and nothing else. Workers and packing
+    change the order, which is ignored.
     """
-    found = sorted(row for batch in ours for row in rows_of_batch(batch))
+    batched = sorted(row for batch in ours for row in rows_of_batch(batch))
     check(
-        found == sorted(expected),
+        batched == sorted(expected),
         f"{name}: the ids or streams of the batches are not those of the file",
     )
     if "pack" in case.options:
@@ -240,9 +239,9 @@ def compare(case: Case, name: str, ours: Any, peer: Any, expected: list[tuple[by
         )
     else:
         ids = sorted(
-            line[shown].tobytes()
+            ids_of_row[is_token].tobytes()
             for batch in peer
-            for line, shown in zip(
+            for ids_of_row, is_token in zip(
                 as_ids(batch["input_ids"]), batch["attention_mask"].numpy() == 1, strict=True
             )
         )
@@ -250,18 +249,20 @@ def compare(case: Case, name: str, ours: Any, peer: Any, expected: list[tuple[by
 
 
 def rows_of_file(path: Path, limit: int | None) -> list[tuple[bytes, ...]]:
-    """(ids, places of numbers, value, scaled, bits) of each row, as bytes, read by pyarrow and cut
-    to ``limit`` tokens.
+    """Return (ids, positions of numbers, value, scaled, bits) of each row as bytes, read by pyarrow
+    and truncated to ``limit`` tokens.
     """
     rows = []
     for row in pq.read_table(path).to_pylist():
-        places = np.array(row["number_index"], np.int32)
-        kept = slice(None) if limit is None else places < limit
-        values = (np.array(row[column], dtype)[kept].tobytes() for column, dtype in STREAMS.items())
+        positions = np.array(row["number_index"], np.int32)
+        inside = slice(None) if limit is None else positions < limit
+        values = (
+            np.array(row[column], dtype)[inside].tobytes() for column, dtype in STREAMS.items()
+        )
         rows.append(
             (
                 np.array(row["input_ids"][:limit], np.int32).tobytes(),
-                places[kept].tobytes(),
+                positions[inside].tobytes(),
                 *values,
             )
         )
@@ -269,18 +270,24 @@ def rows_of_file(path: Path, limit: int | None) -> list[tuple[bytes, ...]]:
 
 
 def rows_of_batch(batch: dict[str, Any]) -> Iterator[tuple[bytes, ...]]:
-    """The same, from the padded or packed tensors of a batch."""
-    ids, marked, shown = as_ids(batch["input_ids"]), batch["number_mask"].numpy(), no_padding(batch)
+    """Yield (ids, positions of numbers, value, scaled, bits) of each row as bytes, from the padded
+    or packed tensors of a batch.
+    """
+    ids, number_mask, is_token = (
+        as_ids(batch["input_ids"]),
+        batch["number_mask"].numpy(),
+        no_padding(batch),
+    )
     streams = [batch[name].numpy().astype(dtype) for name, dtype in STREAMS.items()]
     for line in range(len(ids)):
-        begins = (
-            np.flatnonzero(shown[line] & (batch["position_ids"][line].numpy() == 0))
+        starts = (
+            np.flatnonzero(is_token[line] & (batch["position_ids"][line].numpy() == 0))
             if "position_ids" in batch
             else np.array([0])
         )
-        stops = [*begins[1:].tolist(), int(shown[line].sum())]
-        for first, stop in zip(begins.tolist(), stops, strict=True):
-            mask = marked[line, first:stop]
+        stops = [*starts[1:].tolist(), int(is_token[line].sum())]
+        for first, stop in zip(starts.tolist(), stops, strict=True):
+            mask = number_mask[line, first:stop]
             values = (stream[line, first:stop][mask].tobytes() for stream in streams)
             yield (
                 ids[line, first:stop].tobytes(),
@@ -290,8 +297,8 @@ def rows_of_batch(batch: dict[str, Any]) -> Iterator[tuple[bytes, ...]]:
 
 
 def no_padding(batch: dict[str, Any]) -> Any:
-    """Which tokens are the rows': by the mask; packed lines have none, and there padding is id 0 at
-    place 0, with which no row begins.
+    """Return which tokens are no padding, bool (batch, seq). Packed batches have no mask; their
+    padding has id 0 and position 0, with which no row begins.
     """
     if "attention_mask" in batch:
         return batch["attention_mask"].numpy() == 1
@@ -299,10 +306,10 @@ def no_padding(batch: dict[str, Any]) -> Any:
 
 
 def split(ids: Any, positions: Any) -> list[Any]:
-    """The rows of a packed line."""
+    """Return the rows of a packed row."""
     return np.split(as_ids(ids), np.flatnonzero(positions.numpy() == 0)[1:])
 
 
 def as_ids(ids: Any) -> Any:
-    """As the file has them."""
+    """Return token ids as int32, as the file has them."""
     return ids.numpy().astype(np.int32)

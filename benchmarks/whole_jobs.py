@@ -1,8 +1,8 @@
-"""A whole job, from JSON lines to token ids in files, by numtok and by the programs that others use for
-it: processor time of one process, start-up included.
+"""A whole job, from JSON lines to token ids in files, by numtok and by other programs: CPU time of
+one process, start-up included.
 
-The peers find no numbers. pyarrow alone encodes nothing: no encoder takes less than reading the
-text and writing it as Parquet.
+The peers find no numbers. pyarrow alone encodes nothing: no encoder takes less time than reading
+the text and writing it as Parquet.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _run_script(script: str, path: Path, output: Path, corpus: Corpus) -> float:
 
 
 def _check_outputs(path: Path) -> str:
-    """The peers write the same tokens, and numtok as many rows."""
+    """Check that the peers write the same tokens, and numtok as many rows."""
     ours, datasets = path.with_suffix(".parquet"), path.with_name("datasets-0.parquet")
     rows, other = (pq.read_metadata(one).num_rows for one in (ours, datasets))
     check(rows == other, f"numtok encode writes {rows:,} rows and datasets {other:,}")

@@ -1,5 +1,5 @@
-"""``python docs/plots.py [FOLDER]``: the pictures of representations.md, all of them measured by
-running the code.
+"""``python docs/plots.py [FOLDER]``: draw the pictures of representations.md, all from values that
+the code computes.
 
 Needs the extra ``report``. Writes PNG files into docs/images/, or the folder named.
 """
@@ -35,7 +35,7 @@ from numtok.representations import (
 )
 
 IMAGES = Path(__file__).with_name("images")
-# On no ground, in colours between black and white: read on light pages and on dark ones.
+# Transparent, and in colours that are readable on light and on dark pages.
 INK, FAINT = "#768390", "#76839066"
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
     "#2f81d6",
@@ -66,7 +66,7 @@ STYLE = {
 
 
 def decoded(representation: Representation, numbers: Numbers) -> list[Decimal]:
-    """What a representation holds of numbers: encode, then decode."""
+    """Return the values that a representation holds of numbers: encode, then decode."""
     if isinstance(representation, SpelledOut):
         return Numbers.parse(representation.decode(representation.encode(numbers))).to_decimal()
     assert isinstance(representation, SingleToken)
@@ -74,7 +74,7 @@ def decoded(representation: Representation, numbers: Numbers) -> list[Decimal]:
 
 
 def fone_phases() -> Any:
-    """A row of dials per number: the hand of each period, and the digit that turns it most."""
+    """Draw a row of dials per number: the hand of each period, and the digit that turns it most."""
     import matplotlib.pyplot as plt
 
     literals, fone = ["4.17", "4.18", "60.2", "999.99"], FoNE(3, 2)
@@ -125,7 +125,7 @@ def fone_phases() -> Any:
 
 
 def xval_layer_norm() -> Any:
-    """How much of xVal's value is left behind the first layer norm."""
+    """Draw xVal's value after the first layer norm."""
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
@@ -162,7 +162,7 @@ def xval_layer_norm() -> Any:
 
 
 def bins() -> Any:
-    """All bins on a logarithmic axis, and what a few of them make of a number."""
+    """Draw all bins on a logarithmic axis, and the numbers that a few of them decode to."""
     import matplotlib.pyplot as plt
 
     representation = ExponentBins()
@@ -206,15 +206,15 @@ def bins() -> Any:
 
 
 def errors(representation: Representation, literals: list[str]) -> float:
-    """The largest relative error of numbers that are written with many digits."""
+    """Return the largest relative error of numbers that are written with many digits."""
     numbers = Numbers.parse(literals)
     pairs = zip(numbers.to_decimal(), decoded(representation, numbers), strict=True)
     return max(float(abs((abs(now) - abs(before)) / before)) for before, now in pairs)
 
 
 def relative_error() -> Any:
-    """The largest relative error in each third of a decade, of numbers with twelve digits; beyond
-    the range they are clipped.
+    """Draw the largest relative error in each third of a decade, of numbers with twelve digits.
+    Numbers out of range are clipped.
     """
     import matplotlib.pyplot as plt
 
@@ -225,13 +225,7 @@ def relative_error() -> Any:
         (FloatBits(), "xval, bits: float32", BLUE, (1e-17, 1.2e-8)),
         (XVal(scale=5e-6, clip=5.0), "xval fitted to ±10⁶: clipped above", SKY, (2.5e6, 3e-5)),
         (FoNE(6, 4, overflow="clip"), "fone:6,4", RED, (2e-3, 2e-5)),
-        # exact as well: its line lies below the next one's
-        (
-            FloatBits(width=64),
-            "",
-            INK,
-            (1e-17, 2.2e-13),
-        ),
+        (FloatBits(width=64), "", INK, (1e-17, 2.2e-13)),  # exact: covered by the next line
         (PlaceValue(), "place, digits, bits:64: exact", INK, (1e-17, 2.2e-13)),
     ]
     rng = np.random.default_rng(0)
@@ -244,11 +238,11 @@ def relative_error() -> Any:
     middles = np.sqrt(edges[:-1] * edges[1:])
     exact_line = 1e-13  # zero has no place on a logarithmic axis
     for representation, label, colour, place in shown:
-        found: npt.NDArray[np.float64] = np.array(
+        largest: npt.NDArray[np.float64] = np.array(
             [errors(representation, literals) for literals in samples]
         )
         width, style = (1.4, (0, (4, 2))) if colour == SKY else (1.9, "solid")
-        axis.loglog(middles, np.clip(found, exact_line, 10), color=colour, lw=width, ls=style)
+        axis.loglog(middles, np.clip(largest, exact_line, 10), color=colour, lw=width, ls=style)
         axis.text(*place, label, color=colour, fontsize=9, va="center")
     axis.set(
         xlabel="magnitude of the number",
@@ -267,7 +261,7 @@ def relative_error() -> Any:
 
 
 def tokens_of_an_integer() -> Any:
-    """How many tokens an integer is, by the number of its digits, the brackets included."""
+    """Draw how many tokens an integer takes, by its digits, brackets included."""
     import matplotlib.pyplot as plt
 
     shown: list[tuple[SpelledOut | SingleToken, str, str]] = [
@@ -301,7 +295,7 @@ def tokens_of_an_integer() -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a figure as a PNG with a palette, a third of the size, and a transparent ground."""
+    """Write a figure as a PNG with a palette, a third of the size, and a transparent background."""
     import matplotlib.pyplot as plt
     from PIL import Image
 
@@ -321,7 +315,7 @@ PLOTS: tuple[Callable[[], Any], ...] = (
 
 
 def main(folder: Path = IMAGES) -> None:
-    """Draw them all."""
+    """Draw all pictures."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,9 +1,9 @@
-"""Lists sentences and paragraphs of README.md and docs/ that are hard to read at once.
+"""List sentences and paragraphs of README.md and docs/ that are hard to read at once.
 
 ``python docs/style.py`` checks README.md, docs/*.md, docs/evidence/ and the tutorials; with paths,
-those pages alone. Listed are sentences of more than 35 words, paragraphs of more than 90 words,
-and sentences that begin with It, That, Those, One or Of. Code, tables, headings, pictures and lists
-of links are left out. The exit status is 1 where more than 2% of all sentences are listed, or any
+those pages alone. Listed are sentences of more than 35 words, paragraphs of more than 90 words, and
+sentences that begin with It, That, Those, One or Of. Code, tables, headings, pictures and lists of
+links are skipped. The exit status is 1 where more than 2% of all sentences are listed, or any
 sentence of README.md or docs/start.md.
 """
 
@@ -36,13 +36,13 @@ ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|Fig|al|approx|no)\.$")
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Prose of one paragraph or list item, inline markup removed, and its first line's number."""
+    """A paragraph or list item without inline markup, and the number of its first line."""
 
     line: int
     text: str
 
     def sentences(self) -> list[str]:
-        """Return its sentences; an abbreviation does not end one."""
+        """Return the sentences; an abbreviation does not end a sentence."""
         parts = SENTENCE_END.split(self.text)
         sentences = [parts[0]]
         for part in parts[1:]:
@@ -108,56 +108,55 @@ def _prose(lines: list[str]) -> str:
 
 
 def findings(page: str, markdown: str) -> tuple[list[Finding], int]:
-    """Return what breaks a rule on a page, in order, and how many sentences the page has.
+    """Return the findings on a page, in order, and how many sentences the page has.
 
-    >>> found, sentences = findings("a.md", "One token is enough. Two are not.")
-    >>> str(found[0]), sentences
+    >>> listed, sentences = findings("a.md", "One token is enough. Two are not.")
+    >>> str(listed[0]), sentences
     ("a.md:1: begins with 'One': One token is enough.", 2)
     """
-    found, count = list[Finding](), 0
+    listed, count = list[Finding](), 0
     for paragraph in paragraphs(markdown):
         length = len(words(paragraph.text))
         if length > PARAGRAPH_WORDS:
             rule = f"paragraph of {length} words"
-            found.append(Finding(page, paragraph.line, rule, paragraph.text))
+            listed.append(Finding(page, paragraph.line, rule, paragraph.text))
         for sentence in paragraph.sentences():
             count += 1
             rules = list[str]()
             if len(words(sentence)) > SENTENCE_WORDS:
                 rules.append(f"sentence of {len(words(sentence))} words")
-            if (
-                first := re.split(r"\W", sentence.lstrip("\"'“("), maxsplit=1)[0]
-            ) in VAGUE_SUBJECTS:
+            first = re.split(r"\W", sentence.lstrip("\"'“("), maxsplit=1)[0]
+            if first in VAGUE_SUBJECTS:
                 rules.append(f"begins with {first!r}")
             if rules:
-                found.append(Finding(page, paragraph.line, ", ".join(rules), sentence))
-    return found, count
+                listed.append(Finding(page, paragraph.line, ", ".join(rules), sentence))
+    return listed, count
 
 
 def pages() -> list[Path]:
-    """Return README.md and the pages of docs/ that hold prose of their own, reference pages aside."""
+    """Return README.md and the pages of docs/ with prose of their own; reference pages have none."""
     return [
         ROOT / "README.md",
-        *(path for at in FOLDERS for path in sorted((ROOT / at).glob("*.md"))),
+        *(path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md"))),
     ]
 
 
 def main(paths: list[str]) -> int:
-    """Print the findings and their share of all sentences; return the exit status."""
-    found, count = list[Finding](), 0
-    for path in [Path(one).resolve() for one in paths] or pages():
+    """Print the findings and their share of all sentences, and return the exit status."""
+    listed, count = list[Finding](), 0
+    for path in [Path(finding).resolve() for finding in paths] or pages():
         page = str(path.relative_to(ROOT))
-        of_page, sentences = findings(page, path.read_text("utf-8"))
-        found += of_page
+        on_page, sentences = findings(page, path.read_text("utf-8"))
+        listed += on_page
         count += sentences
-    for one in found:
-        print(one)
-    strict = sum(one.page in STRICT for one in found)
+    for finding in listed:
+        print(finding)
+    strict = sum(finding.page in STRICT for finding in listed)
     print(
-        f"{len(found)} of {count} sentences, {len(found) / max(count, 1):.1%}; at most {SHARE:.0%},"
+        f"{len(listed)} of {count} sentences, {len(listed) / max(count, 1):.1%}; at most {SHARE:.0%},"
         f" and none in {' and '.join(STRICT)} ({strict} now)"
     )
-    return int(len(found) > SHARE * count or strict > 0)
+    return int(len(listed) > SHARE * count or strict > 0)
 
 
 if __name__ == "__main__":

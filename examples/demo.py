@@ -1,4 +1,4 @@
-"""Encode the sample, show what became of it, decode it and compare every byte: ``python
+"""Encode the sample, print its tokens and values, decode it, and compare every byte: ``python
 examples/demo.py``, or ``make demo``.
 """
 
@@ -20,13 +20,13 @@ SHOWN = ("doc-01", "doc-04", "doc-13")
 
 
 def texts_of(path: Path) -> dict[str, str]:
-    """The sample's documents by id."""
+    """Return the texts of the sample by id."""
     rows = map(json.loads, path.read_text("utf-8").splitlines())
     return {row["id"]: row["text"] for row in rows}
 
 
 def show(text: str, tokenizer: numtok.Tokenizer) -> None:
-    """One document as a person wants to see it."""
+    """Print a document with its numbers, tokens, ids and values."""
     (view,) = inspect_text(text, [tokenizer]).views
     encoding = tokenizer.encode(text)
     print(f"  text     {text}")
@@ -41,7 +41,7 @@ def show(text: str, tokenizer: numtok.Tokenizer) -> None:
 
 
 def main() -> int:
-    """0 if every byte came back."""
+    """Run the demonstration, and return 0 if every byte came back."""
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
     original = texts_of(SAMPLE)
     print(
@@ -51,20 +51,20 @@ def main() -> int:
     for name in SHOWN:
         show(original[name], tokenizer)
     with tempfile.TemporaryDirectory() as folder:
-        encoded, back = Path(folder, "sample.parquet"), Path(folder, "sample.jsonl")
+        encoded, decoded = Path(folder, "sample.parquet"), Path(folder, "sample.jsonl")
         summary = numtok.encode_files(
             SAMPLE, encoded, tokenizer=tokenizer, keep_columns=["id"], keep_text=True
         )
         columns = ", ".join(pq.read_schema(encoded).names)
-        decode_files([encoded], back, tokenizer)
-        same = texts_of(back) == original
+        decode_files([encoded], decoded, tokenizer)
+        is_same = texts_of(decoded) == original
     print(
         f"{summary.documents} documents with {summary.numbers} numbers became {summary.tokens:,}"
         f" tokens. Left as text, being outside float32: {sum(summary.left_as_text.values())}."
     )
     print(f"Columns: {columns}")
-    print("Decoded: every byte is the same." if same else "Decoded: THE TEXT CHANGED.")
-    return 0 if same else 1
+    print("Decoded: every byte is the same." if is_same else "Decoded: THE TEXT CHANGED.")
+    return 0 if is_same else 1
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 GPT-NeoX, exact match and F1.
 
 1. A GPT-NeoX (tiny with random weights, or ``--model``, such as a Pythia) is pretrained further on
-   text and fine-tuned on passages, questions and
-   answers: once with digits that know their place, once with the same digits without.
-2. Each answers the questions of passages that it has not seen; answers are compared as DROP's own
-   evaluation does.
+   text and fine-tuned on passages, questions and answers: once with digits that know their decimal
+   position, once with the same digits without.
+2. Each model answers questions about passages that it has not seen. Answers are compared as in
+   DROP's own evaluation.
 
 DROP: A Reading Comprehension Benchmark Requiring Discrete Reasoning Over Paragraphs (Dua et al.
     2019). Its files are JSON: an object of passages, each with ``passage`` and ``qa_pairs``, whose
@@ -41,33 +41,33 @@ from word_problems import Problem
 import numtok
 from numtok_torch import NumberModel
 
-LONGEST = 512  # tokens of a passage with its question and answer; passages are cut behind
-ANSWER = 24  # of them, for the answer
-UNSEEN = 10  # one passage in so many is asked, where no file of others is given
+LONGEST = 512  # tokens of a passage with its question and answer; longer passages are truncated
+ANSWER = 24  # tokens left for the answer
+UNSEEN = 10  # one passage of so many is asked, unless --asked names a file
 ARTICLES = {"a", "an", "the"}
 PUNCTUATION = re.compile(r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]""")
 EPILOG = """examples:
   python examples/finetune_drop.py --drop drop_dataset_train.json --asked drop_dataset_dev.json
-  python examples/finetune_drop.py --drop drop_dataset_train.json --variants places     # without the comparison
+  python examples/finetune_drop.py --drop drop_dataset_train.json --variants places     # no comparison
   python examples/finetune_drop.py --drop drop_dataset_train.json --pretrain-steps 0 --steps 9000 --questions 0
   python examples/finetune_drop.py --drop drop_dataset_train.json --model path/to/pythia --longest 1024 --batch-size 8 --learning-rate 3e-5"""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of a passage, and every answer that counts as right; the first is DROP's own."""
+    """A question about a passage, and all answers that count as right; the first is DROP's own."""
 
     passage: str
     question: str
     answers: tuple[str, ...]
 
     def problem(self, passage: str) -> Problem:
-        """The question behind as much of the passage."""
+        """Return the question after ``passage``, the passage or its beginning."""
         return Problem(f"{passage}\n{self.question}", self.answers[0])
 
 
 def read_drop(path: Path) -> list[list[Asked]]:
-    """The questions of each passage whose answer is a number.
+    """Read the questions whose answer is a number, by passage.
 
     Raises:
         SystemExit: if the file is none of DROP's.
@@ -85,39 +85,44 @@ def read_drop(path: Path) -> list[list[Asked]]:
 
 
 def _numeric(passage: str, pairs: Sequence[dict[str, Any]]) -> list[Asked]:
-    """An answer that other people gave counts too, if it is a number."""
-    found = []
+    """Return the questions whose answer is a number. Numbers in the answers of other people count
+    as right too.
+    """
+    questions = []
     for pair in pairs:
-        given = [pair["answer"], *pair.get("validated_answers", [])]
+        answers = [pair["answer"], *pair.get("validated_answers", [])]
         numbers = tuple(
-            dict.fromkeys(str(answer["number"]) for answer in given if answer.get("number"))
+            dict.fromkeys(str(answer["number"]) for answer in answers if answer.get("number"))
         )
         if pair["answer"].get("number"):
-            found.append(Asked(passage, pair["question"].strip(), numbers))
-    return found
+            questions.append(Asked(passage, pair["question"].strip(), numbers))
+    return questions
 
 
-def fitting(tokenizer: numtok.Tokenizer, one: Asked, longest: int) -> Problem:
-    """The question, with as much of the beginning of its passage as fits."""
-    passage, problem = one.passage, one.problem(one.passage)
+def fitting(tokenizer: numtok.Tokenizer, asked: Asked, longest: int) -> Problem:
+    """Return a question with as much of the beginning of its passage as fits into ``longest``
+    tokens.
+    """
+    passage, problem = asked.passage, asked.problem(asked.passage)
     while (
         passage and (tokens := len(tokenizer.encode(prompt(problem)).input_ids)) > longest - ANSWER
     ):
-        kept = min(int(len(passage) * (longest - ANSWER) / tokens), len(passage) - 1)
-        passage = passage[:kept].rpartition(" ")[0]
-        problem = one.problem(passage)
+        length = min(int(len(passage) * (longest - ANSWER) / tokens), len(passage) - 1)
+        passage = passage[:length].rpartition(" ")[0]
+        problem = asked.problem(passage)
     return problem
 
 
 def bag(text: str) -> list[str]:
-    """The words of an answer as DROP's evaluation compares them: lower case, without punctuation
-    and articles, numbers as floats.
+    """Return the words of an answer as DROP's evaluation compares them: lower case, without
+    punctuation and articles, numbers as floats.
     """
     words = [_word(one) for one in re.split("[ -]", text.lower())]
     return [word for word in words if word and word not in ARTICLES]
 
 
 def _word(text: str) -> str:
+    """Return a number as a float, and any other word without punctuation."""
     for number in (text, PUNCTUATION.sub("", text)):
         try:
             return str(float(number))
@@ -126,17 +131,16 @@ def _word(text: str) -> str:
     return number.strip()
 
 
-def score(said: str, answers: Sequence[str]) -> tuple[float, float]:
-    """Exact match and F1 of an answer, 0 to 1: the best over all that are right; F1 is 0 unless a
-    number is that of the answer.
-    """
-    found, best = bag(said), (0.0, 0.0)
+def score(answer_text: str, answers: Sequence[str]) -> tuple[float, float]:
+    """Return exact match and F1 of an answer, 0 to 1 each: the best over all right answers."""
+    words, best = bag(answer_text), (0.0, 0.0)
     for answer in answers:
         right = bag(answer)
-        common = len({*found} & {*right})
-        if found and common:
-            precision, recall = common / len({*found}), common / len({*right})
-            best = max(best, (float(found == right), 2 * precision * recall / (precision + recall)))
+        common = len({*words} & {*right})
+        if common:
+            precision, recall = common / len({*words}), common / len({*right})
+            f1 = 2 * precision * recall / (precision + recall)
+            best = max(best, (float(words == right), f1))
     return best
 
 
@@ -146,29 +150,28 @@ def measure(
     asked: Sequence[Asked],
     settings: argparse.Namespace,
 ) -> tuple[float, float]:
-    """Means over questions."""
+    """Return the means of exact match and F1 over questions."""
     problems = [fitting(tokenizer, one, settings.longest) for one in asked]
-    said = say(model, tokenizer, problems, settings.batch_size)
-    scores = [score(text.strip(), one.answers) for text, one in zip(said, asked, strict=True)]
-    return sum(exact for exact, _ in scores) / len(scores), sum(f1 for _, f1 in scores) / len(
-        scores
-    )
+    texts = say(model, tokenizer, problems, settings.batch_size)
+    scores = [score(text.strip(), one.answers) for text, one in zip(texts, asked, strict=True)]
+    exact, f1 = (sum(column) / len(scores) for column in zip(*scores, strict=True))
+    return exact, f1
 
 
 def run(settings: argparse.Namespace) -> dict[str, tuple[float, float]]:
-    """Train and ask; exact match and F1 of each variant."""
+    """Train every variant, ask it, and return exact match and F1 by variant."""
     passages = read_drop(settings.drop)
     if settings.asked is None:
         random.Random(settings.seed).shuffle(passages)
     others = passages[::UNSEEN] if settings.asked is None else read_drop(settings.asked)
-    own = [
-        one
-        for index, some in enumerate(passages)
+    seen = [
+        question
+        for index, questions in enumerate(passages)
         if settings.asked or index % UNSEEN
-        for one in some
+        for question in questions
     ]
-    asked = [one for some in others for one in some]
-    if not own or not asked:
+    asked = [question for questions in others for question in questions]
+    if not seen or not asked:
         raise SystemExit(
             f"{settings.drop} has too few questions whose answer is a number; name a file of others"
             " to be asked with --asked"
@@ -178,24 +181,26 @@ def run(settings: argparse.Namespace) -> dict[str, tuple[float, float]]:
     )
     texts = text_to_pretrain_on(settings)
     tokenizer = make_tokenizer(
-        [*texts, *(f"{one.passage}\n{one.question}" for one in own)], settings
+        [*texts, *(f"{question.passage}\n{question.question}" for question in seen)], settings
     )
-    solved = [with_answer(fitting(tokenizer, one, settings.longest)) for one in own]
-    found = {}
+    solved = [with_answer(fitting(tokenizer, question, settings.longest)) for question in seen]
+    scores = {}
     for variant in settings.variants:
         model = trained(tokenizer, texts, solved, settings, places=variant == "places")
         if settings.output:
             model.save_pretrained(settings.output / variant)
             tokenizer.save_pretrained(settings.output / variant)
-        found[variant] = measure(model, tokenizer, asked, settings)
+        scores[variant] = measure(model, tokenizer, asked, settings)
     print("\n| | trained on | asked | exact | F1 |\n|---|---:|---:|---:|---:|", flush=True)
-    for variant, (exact, f1) in found.items():
-        print(f"| {variant} | {len(own):,} | {len(asked):,} | {exact:.1%} | {f1:.1%} |", flush=True)
-    return found
+    for variant, (exact, f1) in scores.items():
+        print(
+            f"| {variant} | {len(seen):,} | {len(asked):,} | {exact:.1%} | {f1:.1%} |", flush=True
+        )
+    return scores
 
 
 def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -231,11 +236,11 @@ def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for."""
+    """Run the command line."""
     settings = settings_from(arguments)
     torch.set_num_threads(settings.threads)
     with tempfile.TemporaryDirectory() as temporary:
-        settings.folder = Path(temporary)  # for what is only needed meanwhile
+        settings.folder = Path(temporary)  # for files that are not kept
         run(settings)
     return 0
 

@@ -1,13 +1,13 @@
 """Word problems with place values: extended pretraining of a GPT-NeoX, fine-tuning, and accuracy on
 each aspect of FERMAT.
 
-1. A GPT-NeoX (tiny with random weights, or ``--model``, such as a Pythia) gets numbers as digits
-   that know their place. The vectors of the places start at zero, so a pretrained model starts as
-   it was, and learns them from ordinary text.
-2. It is fine-tuned on questions and answers. FERMAT's published data are test sets only, so these
-   come from the templates in ``word_problems.py``.
-3. It answers the test sets, one for each aspect: numbers above 1000, grouped, decimal, in words,
-   ... An answer is right if it is the same decimal.
+1. A GPT-NeoX (tiny with random weights, or ``--model``, such as a Pythia) reads numbers as digits
+   that know their decimal position. The vectors of the positions start at zero, so that a
+   pretrained model starts unchanged, and are learnt from ordinary text.
+2. The model is fine-tuned on questions and answers. FERMAT's published data are test sets only, so
+   these questions come from the templates in ``word_problems.py``.
+3. The model answers the test sets, one for each aspect: numbers above 1000, grouped, decimal, in
+   words, ... An answer is right if it is the same decimal.
 
 FERMAT: the Fine-grained Evaluation dataset of Sivakumar and Moosavi (2023). Its folder has
     ``questions/*.q`` and ``answers/*.a``, JSON lines. Needs ``pip install '.[torch,hf]'``.
@@ -41,7 +41,7 @@ from numtok_torch import NumberModel, metrics
 
 WIDEST = 192  # tokens of a row; the longest question of FERMAT has about 110
 OWN = "own templates"
-ASPECTS = {  # of FERMAT, by the names of its files; others are measured too
+ASPECTS = {  # descriptions of FERMAT's test sets, by file name; other files are measured too
     OWN: "the fine-tuning's own, unseen",
     "Original": "as published",
     "Commuted": "operands change places",
@@ -67,12 +67,12 @@ EPILOG = """examples:
   python examples/finetune_fermat.py                             # tiny, random, ten minutes on a CPU
   python examples/finetune_fermat.py --steps 9000 --questions 0  # longer, and all questions of all test sets
   python examples/finetune_fermat.py --model path/to/pythia --text my-corpus.jsonl --pretrain-steps 5000 --learning-rate 3e-5
-  python examples/finetune_fermat.py --order msd                 # digits as written; their places are then not known while writing"""
+  python examples/finetune_fermat.py --order msd                 # digits as written; their positions are unknown while writing"""
 
 
 def read_aspects(folder: Path, count: int, seed: int) -> dict[str, list[Problem]]:
-    """``count`` questions of each test set (0: all), the same ones of each; questions and answers
-    are joined by their ``index``.
+    """Return ``count`` questions of each test set (0: all), the same ones of each set. Questions
+    and answers are joined by their ``index``.
     """
     files = sorted(
         (folder / "questions").glob("*.q"),
@@ -83,36 +83,39 @@ def read_aspects(folder: Path, count: int, seed: int) -> dict[str, list[Problem]
             f"there are no FERMAT test sets in {folder}: it must have questions/*.q and"
             " answers/*.a; say where with --fermat FOLDER"
         )
-    found = {}
+    aspects = {}
     for path in files:
-        asked = {row["index"]: row["question"] for row in read_lines(path)}
+        questions = {row["index"]: row["question"] for row in read_lines(path)}
         answers = {
             row["index"]: row["answer"] for row in read_lines(folder / "answers" / f"{path.stem}.a")
         }
-        if asked.keys() != answers.keys():
+        if questions.keys() != answers.keys():
             raise SystemExit(f"{path}: the questions and the answers do not have the same indices")
-        order = random.Random(seed).sample(sorted(asked), len(asked))
+        order = random.Random(seed).sample(sorted(questions), len(questions))
         usable = (number for number in order if answers[number] != "Not commutable")
-        found[path.stem] = [
-            Problem(asked[number].strip(), answers[number])
+        aspects[path.stem] = [
+            Problem(questions[number].strip(), answers[number])
             for number in itertools.islice(usable, count or None)
         ]
-    return found
+    return aspects
 
 
 def answers_to(
     model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int
 ) -> list[str]:
-    """The first number that the model writes behind each prompt; what it wrote if there is none."""
+    """Return the first number that the model writes after each prompt, or all it wrote if that has
+    no number.
+    """
     texts = say(model, tokenizer, asked, batch_size)
-    found = [numtok.extract(text, tokenizer.grammar) for text in texts]
+    numbers_of_texts = [numtok.extract(text, tokenizer.grammar) for text in texts]
     return [
-        numbers[0].text if numbers else text for numbers, text in zip(found, texts, strict=True)
+        numbers[0].text if numbers else text
+        for numbers, text in zip(numbers_of_texts, texts, strict=True)
     ]
 
 
 def measure(answers: Sequence[str], asked: Sequence[Problem]) -> tuple[float, float, float]:
-    """Share of the same decimals, of right digits, and of answers that are no number."""
+    """Return the shares of right answers, of right digits, and of answers that are no number."""
     right = [problem.answer for problem in asked]
     return (
         metrics.exact_match(answers, right),
@@ -122,7 +125,7 @@ def measure(answers: Sequence[str], asked: Sequence[Problem]) -> tuple[float, fl
 
 
 def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -147,8 +150,8 @@ def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def run(settings: argparse.Namespace) -> dict[str, tuple[float, float, float]]:
-    """All three parts; what :func:`measure` gives for each aspect."""
-    # before the long work: a wrong path shows at once
+    """Run all three parts, and return the result of :func:`measure` for each aspect."""
+    # read before the training, so that a wrong path fails at once
     aspects = read_aspects(settings.fermat, settings.questions, settings.seed)
     aspects = {OWN: problems(max(map(len, aspects.values())), settings.seed + 1)} | aspects
     texts = text_to_pretrain_on(settings)
@@ -163,9 +166,9 @@ def run(settings: argparse.Namespace) -> dict[str, tuple[float, float, float]]:
         " |\n|---|---|---:|---:|---:|---:|",
         flush=True,
     )
-    found = {}
+    scores = {}
     for name, asked in aspects.items():
-        exact, digits, unparseable = found[name] = measure(
+        exact, digits, unparseable = scores[name] = measure(
             answers_to(model, tokenizer, asked, 50), asked
         )
         print(
@@ -173,15 +176,15 @@ def run(settings: argparse.Namespace) -> dict[str, tuple[float, float, float]]:
             f" {unparseable:.1%} |",
             flush=True,
         )
-    return found
+    return scores
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for."""
+    """Run the command line."""
     settings = settings_from(arguments)
     torch.set_num_threads(settings.threads)
     with tempfile.TemporaryDirectory() as temporary:
-        settings.folder = Path(temporary)  # for what is only needed meanwhile
+        settings.folder = Path(temporary)  # for files that are not kept
         run(settings)
     return 0
 

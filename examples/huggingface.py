@@ -1,8 +1,8 @@
-"""Train a model on numbers with the Hugging Face stack, and let it write: ``python
+"""Train a model on numbers with the Hugging Face stack, and generate text: ``python
 examples/huggingface.py`` (a minute on a CPU).
 
 datasets -> map -> collator -> Trainer -> generate. The model is a tiny GPT-2 with random weights
-that learns ``12 + 30 = 42``; put your own model and dataset in their place. Needs ``pip install
+that learns ``12 + 30 = 42``; put your own model and dataset in its place. Needs ``pip install
 '.[hf,torch]'``.
 """
 
@@ -28,8 +28,8 @@ from numtok_torch import (
 
 
 def pairs_of_numbers() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """All pairs of numbers up to 99: half of them to learn from, and 200 of the others, which are
-    never shown.
+    """Return half of all pairs of numbers up to 99, for training, and 200 of the other half, which
+    are held out.
     """
     pairs = [(a, b) for a in range(100) for b in range(100)]
     random.Random(0).shuffle(pairs)
@@ -37,19 +37,19 @@ def pairs_of_numbers() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
 
 
 def error(model: NumberModel, tokenizer: NumberTokenizer, pairs: list[tuple[int, int]]) -> float:
-    """How far the written sums are from the right ones, on average; what is no number counts as 0."""
+    """Return the mean error of generated sums; an answer that is no number counts as 0."""
     written = generate(
         model.eval(), tokenizer, [f"{a} + {b} =" for a, b in pairs], max_new_tokens=1
     )
-    found = [extract(text) for text in written]
+    numbers = [extract(text) for text in written]
     return sum(
         abs(float(one[0].value if one else 0) - a - b)
-        for one, (a, b) in zip(found, pairs, strict=True)
+        for one, (a, b) in zip(numbers, pairs, strict=True)
     ) / len(pairs)
 
 
 def main() -> None:
-    """Train and generate."""
+    """Train a model, generate sums, save and load it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--steps", type=int, default=600, help="optimizer steps [600]")
     parser.add_argument("--batch-size", type=int, default=64, help="texts per step [64]")
@@ -65,8 +65,8 @@ def main() -> None:
     tokenizer.pad_token = tokenizer.eos_token
 
     # 2. Encode.
-    shown, unseen = pairs_of_numbers()
-    dataset = Dataset.from_dict({"text": [f"{a} + {b} = {a + b}" for a, b in shown]})
+    seen, unseen = pairs_of_numbers()
+    dataset = Dataset.from_dict({"text": [f"{a} + {b} = {a + b}" for a, b in seen]})
     dataset = dataset.map(
         lambda rows: tokenizer(rows["text"]), batched=True, remove_columns=["text"]
     ).with_format("numpy", dtype=None)

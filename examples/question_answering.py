@@ -1,7 +1,5 @@
-"""What the examples on questions share: a GPT-NeoX with places, extended pretraining on text,
-fine-tuning on questions with their answers, and asking.
-
-``finetune_fermat.py`` and ``finetune_drop.py`` use it.
+"""The common parts of ``finetune_fermat.py`` and ``finetune_drop.py``: a GPT-NeoX with places,
+extended pretraining on text, fine-tuning on questions with their answers, and asking.
 """
 
 from __future__ import annotations
@@ -39,11 +37,11 @@ from numtok_torch import (
 )
 
 Rows = Dataset[dict[str, Any]]
-PASSAGE = 500  # characters of text per row of the extended pretraining, about
+PASSAGE = 500  # characters of a row of the extended pretraining, about
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines."""
+    """Return the objects of a file of JSON lines."""
     try:
         with path.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines if line.strip()]
@@ -52,10 +50,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def passages(path: Path, count: int) -> list[str]:
-    """The first texts of a file of JSON lines with a ``text``, cut at line ends into pieces of
-    about PASSAGE characters; at most ``count`` pieces.
+    """Return the texts of a file of JSON lines with a ``text``, cut at line ends into passages of
+    about :data:`PASSAGE` characters; at most ``count`` passages.
     """
-    found: list[str] = []
+    pieces: list[str] = []
     for row in read_lines(path):
         if not isinstance(row.get("text"), str):
             raise SystemExit(
@@ -66,27 +64,29 @@ def passages(path: Path, count: int) -> list[str]:
         for line in row["text"].splitlines(keepends=True):
             piece += line
             if len(piece) >= PASSAGE:
-                found.append(piece)
+                pieces.append(piece)
                 piece = ""
-        found += [piece] if piece.strip() else []
-        if len(found) >= count:
+        pieces += [piece] if piece.strip() else []
+        if len(pieces) >= count:
             break
-    return found[:count]
+    return pieces[:count]
 
 
 def prompt(problem: Problem) -> str:
-    """What the model is given; it continues with a space, the number, and the end of the line."""
+    """Return a question as the model reads it. An answer is a space, the number, and the end of the
+    line.
+    """
     return f"{problem.question}\nAnswer:"
 
 
 def with_answer(problem: Problem) -> str:
-    """What the model is trained on."""
+    """Return a question with its answer, as a text to train on."""
     return f"{prompt(problem)} {problem.answer}\n"
 
 
 def make_tokenizer(texts: Sequence[str], settings: argparse.Namespace) -> numtok.Tokenizer:
-    """That of ``--tokenizer`` or ``--model``; for the tiny model a small one of its own, trained on
-    the texts.
+    """Return the tokenizer of ``--tokenizer`` or ``--model``; for the tiny model, a small one that
+    is trained on the texts.
     """
     source = settings.tokenizer or settings.model
     if source is None:
@@ -95,24 +95,24 @@ def make_tokenizer(texts: Sequence[str], settings: argparse.Namespace) -> numtok
 
 
 def encoded(tokenizer: numtok.Tokenizer, texts: Iterable[str]) -> NumberDataset:
-    """Texts as rows, in memory."""
+    """Encode texts to rows in memory."""
     return NumberDataset(tokenizer.encode_batch(list(texts)), tokenizer=tokenizer)
 
 
 def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
-    """The id of the token that a text ends with."""
+    """Return the id of the last token of a text."""
     return int(tokenizer.encode(text).input_ids[-1])
 
 
 def build_model(
     tokenizer: numtok.Tokenizer, settings: argparse.Namespace, places: bool = True
 ) -> NumberModel:
-    """The backbone, with room for the number tokens, and a vector for each place unless it is to be
-    without.
+    """Return the backbone with room for the number tokens, and with an embedding of decimal
+    positions if ``places``.
 
-    Digits that the model has to write are shown in training as they will be when it writes them
-    (``written``): least significant digit first, their places are known at once; most significant
-    first, they are not.
+    In training, the digits of an answer are shown as they will be while the model writes them
+    (``written``): with the least significant digit first, positions are known at once; with the
+    most significant first, they are unknown.
     """
     backbone: Any
     if settings.model:
@@ -149,7 +149,7 @@ def trainer(
     steps: int,
     settings: argparse.Namespace,
 ) -> Trainer:
-    """The Trainer of transformers, for either part."""
+    """Return the Trainer of transformers, for the pretraining or the fine-tuning."""
     arguments = TrainingArguments(
         str(settings.folder / "trainer"),
         max_steps=steps,
@@ -177,7 +177,7 @@ def pretrain(
     texts: Sequence[str],
     settings: argparse.Namespace,
 ) -> None:
-    """Extended pretraining on text, and the perplexity of unseen text before and after."""
+    """Pretrain the model further on text, and print the perplexity of unseen text before and after."""
     unseen = max(len(texts) // 20, 1)
     rows, held_out = encoded(tokenizer, texts[unseen:]), encoded(tokenizer, texts[:unseen])
     collator = NumberCollator.from_tokenizer(
@@ -200,7 +200,7 @@ def finetune(
     texts: Sequence[str],
     settings: argparse.Namespace,
 ) -> None:
-    """On questions with their answers; only answers have a loss."""
+    """Fine-tune the model on questions with their answers; only answers have a loss."""
     collator = NumberCollator.from_tokenizer(
         tokenizer,
         pad_token_id=0,
@@ -215,7 +215,7 @@ def finetune(
 def say(
     model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int
 ) -> list[str]:
-    """What the model writes behind each prompt, up to the end of the line."""
+    """Return the text that the model writes after each prompt, up to the end of the line."""
     end = last_token(tokenizer, with_answer(Problem("", "1")))
     return generate(
         model,
@@ -228,12 +228,12 @@ def say(
 
 
 def common_options(parser: argparse.ArgumentParser, longest: int, **defaults: int) -> None:
-    """Those of the model, its tokenizer and its training.
+    """Add the options of the model, its tokenizer and its training.
 
     Args:
-        parser: gets them.
-        longest: the default of ``--longest``.
-        defaults: of the numbers of steps, sizes and so on, by name.
+        parser: the parser.
+        longest: default of ``--longest``.
+        defaults: other defaults of the numeric options, by name.
     """
     beside = Path(__file__).resolve().parent.parent.parent / "shared"
     add = parser.add_argument
@@ -301,7 +301,9 @@ def common_options(parser: argparse.ArgumentParser, longest: int, **defaults: in
 def check_options(
     parser: argparse.ArgumentParser, settings: argparse.Namespace, *more: str
 ) -> None:
-    """Stop at what cannot be: numbers below one, those of ``more`` too, and text that is not there."""
+    """Stop at impossible values: numeric options below 1, those named in ``more`` too, and missing
+    text.
+    """
     for name in (
         "steps",
         "batch_size",
@@ -330,7 +332,7 @@ def check_options(
 
 
 def text_to_pretrain_on(settings: argparse.Namespace) -> list[str]:
-    """The passages of ``--text``; none where there is no pretraining."""
+    """Return the passages of ``--text``; none without pretraining."""
     texts = passages(settings.text, settings.passages) if settings.pretrain_steps else []
     if settings.pretrain_steps and len(texts) < 2:
         raise SystemExit(f"{settings.text} has too little text; --pretrain-steps 0 does without")
@@ -344,7 +346,7 @@ def trained(
     settings: argparse.Namespace,
     places: bool = True,
 ) -> NumberModel:
-    """A model after both parts."""
+    """Return a model after pretraining and fine-tuning."""
     set_seed(settings.seed)
     model = build_model(tokenizer, settings, places)
     print(

@@ -1,7 +1,8 @@
 """An OpenAI-compatible completions server for a model with numbers: ``python serve.py FOLDER``.
 
-The folder is one that ``numtok_torch.to_onnx`` wrote, or that of a NumberModel and its tokenizer,
-which is exported first. Texts that wait are written together; pieces of a stream have numbers whole.
+The folder is one of ``numtok_torch.to_onnx``, or that of a NumberModel and its tokenizer, which is
+exported first. Waiting texts are written in one batch. A number is never split between two pieces
+of a stream.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Pieces = AsyncIterator[tuple[int, str, str | None]]
 NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 LOOK = 0.5  # seconds between looks at whether a client is still there
 LIMITS = {
-    "batch": (32, "texts that are written together"),
+    "batch": (32, "texts that are written in one batch"),
     "queue": (256, "texts that may wait"),
     "context": (4096, "tokens of a prompt and what is written"),
     "max-tokens": (1024, "tokens that may be asked for"),
@@ -42,21 +43,21 @@ LIMITS = {
 
 
 def choice(index: int, text: str, ended: str | None) -> dict[str, Any]:
-    """One of a completion's choices."""
+    """Return an entry of a completion's ``choices``."""
     return {"index": index, "text": text, "logprobs": None, "finish_reason": ended}
 
 
 class Refused(Exception):
-    """What a client is told: status, message, the argument it is about, and the API's code."""
+    """An error for the client: status, message, the argument at fault, and the API's code."""
 
     def __init__(self, status: int, message: str, param: str | None = None, code: str = "") -> None:
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        told = {"message": message, "type": kind, "param": param, "code": code or None}
-        self.status, self.body = status, {"error": told}
+        error = {"message": message, "type": kind, "param": param, "code": code or None}
+        self.status, self.body = status, {"error": error}
 
 
 class Asked(msgspec.Struct, forbid_unknown_fields=True):
-    """The arguments of the API; any other is refused."""
+    """The arguments of a request; others are refused."""
 
     prompt: Annotated[list[NotEmpty], msgspec.Meta(min_length=1)]
     model: str
@@ -71,59 +72,61 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Server:
-    """The routes, the limits that requests are held to, and the thread in which the model runs."""
+    """The routes, the limits of requests, and the thread in which the model runs."""
 
     def __init__(self, model: Model, name: str, limits: argparse.Namespace) -> None:
         self.model, self.name, self.limits = model, name, limits
         model.positions = min(model.positions, limits.context)
-        self.waiting: list[tuple[Text, Any]] = []  # and how to tell of its pieces
+        self.waiting: list[tuple[Text, Any]] = []  # texts, each with the callback of its request
         self.changed = threading.Condition()
         threading.Thread(target=self.write, daemon=True).start()
 
     def write(self) -> None:
-        """For ever: the texts that wait, together; tells after each token."""
+        """Write waiting texts in batches, for ever, and call their callbacks after each token."""
         while True:
             with self.changed:
                 self.changed.wait_for(lambda: self.waiting)
                 jobs = self.waiting[: self.limits.batch]
                 del self.waiting[: self.limits.batch]
-            jobs = [(text, tell) for text, tell in jobs if text.busy]  # others were left
+            jobs = [(text, tell) for text, tell in jobs if text.busy]  # clients of others are gone
             try:
                 for _ in write(self.model, [text for text, _ in jobs]) if jobs else ():
                     for _, tell in jobs:
                         tell()
-            except Exception as error:  # the next ones are not to suffer from it
+            except Exception as error:  # the thread goes on with the next batch
                 for text, tell in jobs:
                     text.error = f"{type(error).__name__}: {error}"
                     tell()
 
     def texts(self, asked: Asked) -> list[Text]:
-        """The texts that are asked for."""
+        """Return the texts of a request."""
         if asked.model != self.name:
             raise Refused(404, f"the model here is {self.name!r}", "model", "model_not_found")
         if (new := asked.max_tokens) > self.limits.max_tokens:
             raise Refused(400, f"max_tokens={new} is beyond {self.limits.max_tokens}", "max_tokens")
         draw = asked.temperature, asked.top_p, asked.seed
-        try:  # each draws as if it were alone
+        try:  # each text has a random generator of its own
             return [Text(self.model, one, new, chooser(*draw)) for one in asked.prompt]
         except ValueError as error:
             raise Refused(400, str(error), "prompt", "context_length_exceeded") from None
 
     async def asked(self, request: Request) -> Asked:
-        """What was sent."""
+        """Return the arguments of a request."""
         if not 0 < int(request.headers.get("content-length", 0)) <= self.limits.max_body:
             raise Refused(413, f"content-length must be from 1 to {self.limits.max_body} bytes")
         try:
-            given = msgspec.json.decode(await request.body(), type=dict[str, Any])
-            given = {name: one for name, one in given.items() if one is not None}
-            for name in given.keys() & {"prompt", "stop"}:
-                given[name] = [given[name]] if isinstance(given[name], str) else given[name]
-            return msgspec.convert(given, Asked)
+            arguments = msgspec.json.decode(await request.body(), type=dict[str, Any])
+            arguments = {name: one for name, one in arguments.items() if one is not None}
+            for name in arguments.keys() & {"prompt", "stop"}:
+                arguments[name] = (
+                    [arguments[name]] if isinstance(arguments[name], str) else arguments[name]
+                )
+            return msgspec.convert(arguments, Asked)
         except msgspec.DecodeError as error:  # ValidationError is one
             raise Refused(400, str(error)) from None
 
     async def completions(self, request: Request) -> Response:
-        """``POST /v1/completions``"""
+        """Answer ``POST /v1/completions``."""
         asked = await self.asked(request)
         texts = await asyncio.to_thread(self.texts, asked)
         prompts = sum(len(text.tokens) for text in texts)
@@ -153,9 +156,11 @@ class Server:
         return JSONResponse(end() | {"choices": [choice(at, *one) for at, one in enumerate(whole)]})
 
     async def pieces(self, request: Any, texts: Any, changed: Any, stops: Any) -> Pieces:
-        """(index, piece, why it ended or None) of each text, cut at its stops, until all ended."""
+        """Yield (index, piece, finish reason or None) of each text, cut at its stops, until all
+        have ended.
+        """
         until, open_ = time.monotonic() + self.limits.timeout, set(range(len(texts)))
-        given, held, look = [0] * len(texts), [""] * len(texts), 0.0
+        sent, held, look = [0] * len(texts), [""] * len(texts), 0.0
         try:
             while open_:
                 with contextlib.suppress(TimeoutError):
@@ -169,11 +174,11 @@ class Server:
                     raise Refused(504, f"not done in {self.limits.timeout} s", None, "timeout")
                 for index in sorted(open_):
                     text = texts[index]
-                    done = text.left <= 0  # looked at before its pieces
+                    done = text.left <= 0  # read before the pieces
                     if text.error:
                         raise Refused(500, text.error)
-                    new = text.pieces[given[index] :]
-                    given[index] += len(new)
+                    new = text.pieces[sent[index] :]
+                    sent[index] += len(new)
                     piece, held[index], stop = cut(held[index] + "".join(new), stops, done)
                     ended = "stop" if stop or (done and text.ended) else "length" if done else None
                     if ended:
@@ -182,25 +187,25 @@ class Server:
                         yield index, piece, ended
         finally:
             for text in texts:
-                text.wanted = False  # nobody reads on
+                text.wanted = False  # the client is gone, or has all
 
     async def models(self, request: Request) -> Response:
-        """``GET /v1/models``"""
+        """Answer ``GET /v1/models``."""
         one = {"id": self.name, "object": "model", "created": 0, "owned_by": "numtok"}
         return JSONResponse({"object": "list", "data": [one]})
 
 
 def cut(text: str, stops: list[str], done: bool) -> tuple[str, str, bool]:
-    """(what can be given, what may yet become a stop, whether there is one)."""
-    if found := [text.index(stop) for stop in stops if stop in text]:
-        return text[: min(found)], "", True
-    begun = (at for stop in stops for at in range(1, len(stop)) if text.endswith(stop[:at]))
-    kept = len(text) - (0 if done else max(begun, default=0))
-    return text[:kept], text[kept:], False
+    """Return (text to send, text that may yet become a stop, whether a stop was found)."""
+    if stops_at := [text.index(stop) for stop in stops if stop in text]:
+        return text[: min(stops_at)], "", True
+    started = (at for stop in stops for at in range(1, len(stop)) if text.endswith(stop[:at]))
+    end = len(text) - (0 if done else max(started, default=0))
+    return text[:end], text[end:], False
 
 
 async def stream(head: Any, pieces: Pieces, end: Any) -> AsyncIterator[str]:
-    """The lines of a stream of events."""
+    """Yield the lines of a stream of events."""
     try:
         async for one in pieces:
             yield f"data: {json.dumps(head | {'choices': [choice(*one)]})}\n\n"
@@ -212,27 +217,27 @@ async def stream(head: Any, pieces: Pieces, end: Any) -> AsyncIterator[str]:
 
 
 async def refuse(request: Request, error: Exception) -> Response:
-    """Any error in the form of the API."""
+    """Return any error in the form of the API."""
     if not isinstance(error, Refused):
-        told = f"{request.method} {request.url.path}: {type(error).__name__}: {error}"
-        error = Refused(getattr(error, "status_code", 500), told)
+        message = f"{request.method} {request.url.path}: {type(error).__name__}: {error}"
+        error = Refused(getattr(error, "status_code", 500), message)
     return JSONResponse(error.body, error.status)
 
 
 def load(folder: Path) -> Model:
-    """The model in a folder, exported first if it is one of torch."""
-    with tempfile.TemporaryDirectory() as made:
+    """Load the model of a folder; export it first if it is a model of torch."""
+    with tempfile.TemporaryDirectory() as exported:
         if not (folder / "model.onnx").exists():
             import numtok_torch
 
             model = numtok_torch.NumberModel.from_pretrained(folder)
-            numtok_torch.to_onnx(model, made, Tokenizer.from_pretrained(folder))
-            folder = Path(made)
+            numtok_torch.to_onnx(model, exported, Tokenizer.from_pretrained(folder))
+            folder = Path(exported)
         return Model(folder)
 
 
 def main() -> None:
-    """The command line."""
+    """Parse the command line, and serve."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--host", default="127.0.0.1")

@@ -1,9 +1,8 @@
-"""Teach a small GPT-2 to add, with numbers shown to it in any representation that numtok has.
+"""Teach a small GPT-2 to add, with numbers in any representation of numtok.
 
 The whole way, as a file to copy from: text, the command line, Parquet, a ``NumberModel``, the
     Trainer of transformers, generated answers, metrics. Every sum is one line of text, ``123 + 456
-    = 579;``. The model is trained on what stands behind ``=``, and asked for sums that it has not
-    seen.
+    = 579;``. The model is trained on the text after ``=``, and asked for sums that it has not seen.
 
 Needs ``pip install '.[torch,hf]'``.
 """
@@ -58,8 +57,9 @@ ALL = (
     "b1999",
     "subword",
 )
-# of what is added: a sum then has three digits at the most, which all representations but bins hold
-LARGEST = 499
+LARGEST = (
+    499  # operand; sums then have at most three digits, which all representations but bins hold
+)
 EPILOG = """examples:
   python examples/train_additions.py                        # FoNE: a clock for each digit
   python examples/train_additions.py --numbers p10 --steps 2000
@@ -69,7 +69,7 @@ EPILOG = """examples:
 
 
 def numtok_command(*arguments: str | Path) -> None:
-    """What ``numtok ...`` does in a shell, by the interpreter that runs this."""
+    """Run ``numtok ...`` as in a shell, with this interpreter."""
     command = [
         sys.executable,
         "-m",
@@ -83,24 +83,24 @@ def numtok_command(*arguments: str | Path) -> None:
 
 
 def write_sums(path: Path, pairs: Sequence[tuple[int, int]]) -> None:
-    """One JSON object per line, with a ``text``."""
+    """Write one JSON object with a ``text`` per line."""
     with path.open("w", encoding="utf-8") as lines:
         lines.writelines(json.dumps({"text": f"{a} + {b} = {a + b};"}) + "\n" for a, b in pairs)
 
 
 def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
-    """The id of the token that a text ends with."""
+    """Return the id of the last token of a text."""
     return int(tokenizer.encode(text).input_ids[-1])
 
 
 def build_model(
     schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, layers: int
 ) -> NumberModel:
-    """A GPT-2 with random weights, and what the representation in the file needs: see
+    """Return a GPT-2 with random weights, and the layers of the representation: see
     docs/training.md.
     """
     sizes = {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": 32}
-    # sums are exact: noise only blurs them
+    # sums are exact, so dropout only does harm
     no_dropout = {
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
@@ -111,11 +111,11 @@ def build_model(
     )
     embedding = head = None
     first = tokenizer.representations[0]
-    # [NUM] for every number: a layer that shows the value, a head that says it
+    # [NUM] for every number: a layer that shows its value, and a head that predicts it
     if isinstance(first, SingleToken):
         embedding, head = embedding_from_schema(schema, width), head_from_schema(schema, width)
     elif isinstance(first, SpelledOut) and first.token_column is not None:
-        # digits are tokens, and know their place
+        # a token for every digit, and a layer that shows its decimal position
         embedding = embedding_from_schema(schema, width)
     return NumberModel(GPT2LMHeadModel(config), embedding, head)
 
@@ -127,7 +127,7 @@ def train(
     folder: Path,
     settings: argparse.Namespace,
 ) -> None:
-    """The Trainer as for any model of transformers; only the collator is numtok's."""
+    """Train the model by the Trainer of transformers; only the collator is numtok's."""
     arguments = TrainingArguments(
         str(folder),
         max_steps=settings.steps,
@@ -147,13 +147,13 @@ def train(
 
 
 def whole_number(text: str) -> str:
-    """The first number of an answer, rounded as sums of whole numbers are whole (xval says 578.96);
-    the answer itself if there is none.
+    """Return the first number of an answer, rounded to a whole number (xval writes 578.96); the
+    answer itself without a number.
     """
-    found = numtok.extract(text)
+    numbers = numtok.extract(text)
     return (
-        str(found[0].value.to_integral_value())
-        if found and abs(found[0].value) < Decimal("1e20")
+        str(numbers[0].value.to_integral_value())
+        if numbers and abs(numbers[0].value) < Decimal("1e20")
         else text
     )
 
@@ -161,7 +161,7 @@ def whole_number(text: str) -> str:
 def evaluate(
     model: NumberModel, tokenizer: numtok.Tokenizer, pairs: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:
-    """Answers of the model to sums that it has not seen, and how good they are."""
+    """Ask the model for sums that it has not seen, and return how good its answers are."""
     end = last_token(tokenizer, "1 + 1 = 2;")
     texts = generate(
         model,
@@ -183,7 +183,7 @@ def evaluate(
 
 
 def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, Any]:
-    """From text to measured answers, in one representation."""
+    """Train and evaluate a model with one representation, from text on."""
     draw = random.Random(settings.seed)
     side = LARGEST + 1
     pairs = [
@@ -200,13 +200,12 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
     numtok_command("train", text, "-o", trained, "--vocab-size", "300")
     numtok_command("encode", text, "-o", parquet, "--tokenizer", trained, "--numbers", numbers)
 
-    # 2. The tokenizer that wrote the file: with the scale that was found. NumberDataset refuses
-    # any other.
+    # 2. The tokenizer that wrote the file, with the fitted scale. NumberDataset refuses any other.
     described = read_metadata(pq.read_schema(parquet))["numbers"]
     tokenizer = numtok.Tokenizer.from_pretrained(trained, [from_dict(one) for one in described])
     data = NumberDataset(parquet, tokenizer=tokenizer)
 
-    # 3. A model for what the file holds, trained and asked.
+    # 3. A model for the columns of the file, trained and evaluated.
     set_seed(settings.seed)
     model = build_model(data.schema, tokenizer, settings.width, settings.layers)
     began = time.perf_counter()
@@ -218,14 +217,14 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
         settings,
     )
     seconds = time.perf_counter() - began
-    found = evaluate(model, tokenizer, unseen)
+    scores = evaluate(model, tokenizer, unseen)
     model.save_pretrained(folder / "model")  # NumberModel.from_pretrained reads it
     parameters = sum(one.numel() for one in model.parameters())
-    return {"numbers": numbers, "seconds": seconds, "parameters": parameters, **found}
+    return {"numbers": numbers, "seconds": seconds, "parameters": parameters, **scores}
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """In Markdown."""
+    """Return the results as a Markdown table."""
     head = [
         (
             "| representation | exact | digits right | R² | unparseable | parameters | seconds |"
@@ -245,7 +244,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -304,7 +303,7 @@ def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train and measure what the command line asks for."""
+    """Train and evaluate every representation of the command line."""
     settings = settings_from(arguments)
     torch.set_num_threads(settings.threads)
     with tempfile.TemporaryDirectory() as temporary:

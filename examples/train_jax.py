@@ -1,7 +1,7 @@
-"""Numbers in JAX: the columns are plain arrays, so that a layer in any framework is ten lines.
+"""Numbers in JAX: the columns are plain arrays, so that a layer in any framework takes ten lines.
 
-A small Flax model reads sums such as ``12.5 + 3.25 =``, one token a number, and says the result.
-Neither torch nor transformers is needed: ``pip install numtok flax``.
+A small Flax model reads sums such as ``12.5 + 3.25 =``, one token per number, and predicts the
+result. Neither torch nor transformers is needed: ``pip install numtok flax``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ WIDTH, HEADS = 64, 4
 
 
 class XValEmbedding(nnx.Module):
-    """e · x at numbers, e at all other tokens: what numtok_torch has as ``XValEmbedding``."""
+    """Layer that multiplies the word vector of a number by its value, as ``XValEmbedding`` of
+    numtok_torch.
+    """
 
     def __init__(self, vocabulary: int, rngs: nnx.Rngs) -> None:
         self.words = nnx.Embed(vocabulary, WIDTH, rngs=rngs)
@@ -33,7 +35,7 @@ class XValEmbedding(nnx.Module):
 
 
 class Adder(nnx.Module):
-    """One layer of a transformer, and the value that the last token says."""
+    """A layer of a transformer, and a head that predicts a value at the last token."""
 
     def __init__(self, vocabulary: int, length: int, rngs: nnx.Rngs) -> None:
         self.numbers = XValEmbedding(vocabulary, rngs)
@@ -51,14 +53,14 @@ class Adder(nnx.Module):
 
 
 def sums(count: int, seed: int) -> tuple[list[str], np.ndarray]:
-    """Questions, and the right answers."""
+    """Return questions, and the right answers."""
     drawn = random.Random(seed)
     pairs = [(drawn.randint(-999, 999) / 4, drawn.randint(-999, 999) / 4) for _ in range(count)]
     return [f"{a} + {b} =" for a, b in pairs], np.array([a + b for a, b in pairs])
 
 
 def arrays(batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and scaled values, (rows, seq) each, of rows that all have as many tokens."""
+    """Return ids and scaled values, (rows, seq) each. All rows must have equally many tokens."""
     ids = np.array(batch["input_ids"].to_pylist())
     scaled = np.ones(ids.shape, np.float32)
     for row, (index, values) in enumerate(
@@ -69,7 +71,7 @@ def arrays(batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(arguments: list[str] | None = None) -> list[float]:
-    """Train, print what it says of sums that it has not seen, and give the losses."""
+    """Train the model, print its answers to sums that it has not seen, and return the losses."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--samples", type=int, default=4096)
@@ -98,10 +100,10 @@ def main(arguments: list[str] | None = None) -> list[float]:
         if number % 100 == 0:
             print(f"step {number}: loss {losses[-1]:.4f}")
     texts, answers = sums(8, seed=1)
-    said = model(*map(jnp.asarray, arrays(tokenizer.encode_batch(texts)))) / xval.scale
-    for text, answer, value in zip(texts, answers, jax.device_get(said), strict=True):
+    predicted = model(*map(jnp.asarray, arrays(tokenizer.encode_batch(texts)))) / xval.scale
+    for text, answer, value in zip(texts, answers, jax.device_get(predicted), strict=True):
         print(f"{text} {value:.1f} (right: {answer})")
-    print("mean error", float(np.abs(np.asarray(said) - answers).mean()))
+    print("mean error", float(np.abs(np.asarray(predicted) - answers).mean()))
     return losses
 
 

@@ -1,8 +1,9 @@
-"""Arithmetic word problems of our own templates, to fine-tune on: ``finetune_fermat.py`` uses them.
+"""Arithmetic word problems from our own templates, to fine-tune on: ``finetune_fermat.py`` uses
+them.
 
 The published FERMAT data are test sets. These questions ask for the same nine expressions, with
 numbers written in the same ways: whole, with one or two decimals, without the leading zero, in
-groups, in words. The sentences are not theirs.
+groups, in words. The sentences are our own.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ THINGS = [
     "shells",
     "stamps",
 ]
-# plain twice as often
+# ways to write numbers; plain digits twice as often
 WRITINGS = (
     "plain",
     "plain",
@@ -155,8 +156,8 @@ TEMPLATES = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One question and its answer, an exact decimal; of our own, the answer is in its shortest
-    form, and the equation is what it was computed with.
+    """A question and its answer, an exact decimal. Problems of :func:`problems` have the answer in
+    its shortest form, and the equation.
     """
 
     question: str
@@ -165,12 +166,13 @@ class Problem:
 
 
 def problems(count: int, seed: int) -> list[Problem]:
-    """So many, and always the same for a seed."""
+    """Return ``count`` problems, always the same for a seed."""
     made = _problems(random.Random(seed))
     return [next(made) for _ in range(count)]
 
 
 def _problems(draw: random.Random) -> Iterator[Problem]:
+    """Yield problems without end."""
     while True:
         form, writing = draw.choice(list(TEMPLATES)), draw.choice(WRITINGS)
         places = {"one decimal": 1, "two decimals": 2, "bare": draw.choice([1, 2])}.get(writing, 0)
@@ -183,7 +185,7 @@ def _problems(draw: random.Random) -> Iterator[Problem]:
         question = draw.choice(TEMPLATES[form]).format(
             name=name, other=other, things=draw.choice(THINGS), **written
         )
-        # of the answer: tenths times tenths are hundredths
+        # decimals of the answer: tenths times tenths are hundredths
         decimals = places * (1 + form.count("*") - form.count("/"))
         equation = "".join(
             write(numbers["abc".index(sign)], places, "plain") if sign in "abc" else sign
@@ -193,7 +195,9 @@ def _problems(draw: random.Random) -> Iterator[Problem]:
 
 
 def _numbers(form: str, writing: str, draw: random.Random) -> tuple[tuple[int, ...], int]:
-    """The numbers and the answer, whole, in units of their last decimal; divisions come out even."""
+    """Return the numbers and the answer, whole, in units of their last decimal. Divisions have no
+    remainder.
+    """
     digits = {"comma": (4, 6), "space": (4, 6), "words": (1, 3), "bare": (1, 2)}.get(
         writing, (1, 4)
     )
@@ -233,7 +237,7 @@ def _numbers(form: str, writing: str, draw: random.Random) -> tuple[tuple[int, .
 
 
 def write(value: int, places: int, writing: str) -> str:
-    """``value`` · 10^-places in one of the ways."""
+    """Return ``value`` · 10^-places, written in one of :data:`WRITINGS`."""
     if writing == "words":
         return in_words(value)
     if writing in ("comma", "space"):
@@ -243,13 +247,17 @@ def write(value: int, places: int, writing: str) -> str:
 
 
 def shortest(value: int, places: int) -> str:
-    """``value`` · 10^-places without zeros at the end."""
+    """Return ``value`` · 10^-places without zeros at the end."""
     text = format(Decimal(value).scaleb(-places), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def in_words(value: int) -> str:
-    """0 to 999,999 in English: two thousand, three hundred and fifteen."""
+    """Return a number from 0 to 999,999 in English.
+
+    >>> in_words(2315)
+    'two thousand, three hundred and fifteen'
+    """
     if value < 20:
         return ONES[value]
     if value < 100:

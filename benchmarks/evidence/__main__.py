@@ -1,6 +1,7 @@
-"""``python -m benchmarks.evidence``: run what is missing, and write docs/evidence.md and docs/evidence/.
+"""``python -m benchmarks.evidence``: make the missing runs, and write docs/evidence.md and
+docs/evidence/.
 
-Every run is kept as one JSON file; what is cut off begins again with the run that it was in.
+Each run is stored as one JSON file. An interrupted command goes on with the run that it stopped in.
 """
 
 from __future__ import annotations
@@ -11,22 +12,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# models so small are hardly faster with more: --jobs takes the cores
+# the models are too small to profit from more threads: --jobs uses further cores
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 EPILOG = """examples:
-  python -m benchmarks.evidence                           # what there is, and how much of it is done
-  python -m benchmarks.evidence fone_arithmetic           # what is missing of it
-  python -m benchmarks.evidence all --jobs 2              # everything that is missing, two runs at once
+  python -m benchmarks.evidence                           # list the experiments, and how many runs are done
+  python -m benchmarks.evidence fone_arithmetic           # make its missing runs
+  python -m benchmarks.evidence all --jobs 2              # make all missing runs, two at once
   python -m benchmarks.evidence fone_arithmetic --match addition-fone
-  python -m benchmarks.evidence mixture --into again      # all of it once more, beside the results there are
-  python -m benchmarks.evidence report                    # the pages of the results
-  python -m benchmarks.evidence tasks --count 100 --levels 1 3 > questions.jsonl"""
+  python -m benchmarks.evidence mixture --into again      # repeat all runs, and store them beside the present results
+  python -m benchmarks.evidence report                    # write the pages"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, report, and return the exit code."""
-    from benchmarks.evidence import questions, report
+    """Make the missing runs, write the pages, and return the exit code."""
+    from benchmarks.evidence import report
     from benchmarks.evidence.experiments import EXPERIMENTS
     from benchmarks.evidence.running import run_missing
     from benchmarks.evidence.store import RESULTS, Store, slug
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "names",
         nargs="*",
-        choices=[*EXPERIMENTS, "all", "report", "tasks", []],
+        choices=[*EXPERIMENTS, "all", "report", []],
         metavar="NAME",
-        help=f"{', '.join(EXPERIMENTS)}; all; report; tasks: questions of arithmetic as JSON lines",
+        help=f"{', '.join(EXPERIMENTS)}; all; report",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_const",
         const="smoke",
         default="small",
-        help="a few steps each, to see that it learns",
+        help="a few steps each, to see that the models learn",
     )
     size.add_argument(
         "--full",
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="the paper's settings; hours, and a GPU",
     )
     parser.add_argument(
-        "--match", default="", metavar="TEXT", help="only runs whose file name holds this"
+        "--match", default="", metavar="TEXT", help="make only runs whose file name contains this"
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="runs at once (default: %(default)s)"
@@ -69,15 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         default=RESULTS,
         metavar="FOLDER",
-        help="where results lie (default: in the checkout)",
+        help="the folder of the results (default: in the checkout)",
     )
     parser.add_argument(
         "--into",
         type=Path,
         metavar="FOLDER",
         help=(
-            "keep there what is made, which is all that FOLDER lacks; what a run rests on comes"
-            " from --results"
+            "make all runs that FOLDER lacks, and store them there; results that a run depends on are"
+            " read from --results"
         ),
     )
     parser.add_argument(
@@ -85,28 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         default=report.DOCS,
         metavar="FOLDER",
-        help="where report writes evidence.md and evidence/",
-    )
-    parser.add_argument("--count", type=int, default=1000, metavar="N", help="of tasks: questions")
-    parser.add_argument(
-        "--levels",
-        type=int,
-        nargs="+",
-        default=[1, 2, 3, 5, 8],
-        metavar="N",
-        help="of tasks: the most significant digits of a number",
+        help="the folder in which report writes evidence.md and evidence/",
     )
     options = parser.parse_args(arguments)
-    if options.names == ["tasks"]:
-        questions.write(options.count, options.levels, 0, sys.stdout)
-        return 0
     store, into = Store(options.results), Store(options.into or options.results)
     if not options.names:
         print(report.overview(EXPERIMENTS.values(), into, options.size))
     names = (
         list(EXPERIMENTS)
         if "all" in options.names
-        else [name for name in options.names if name not in ("report", "tasks")]
+        else [name for name in options.names if name != "report"]
     )
     if names and not any(
         options.match in slug(run)

@@ -1,6 +1,6 @@
-"""Text to tensors: a tokenizer, Parquet, ``NumberDataset``.
+"""Text to tensors, the public way: a tokenizer, Parquet, ``NumberDataset``.
 
-In: texts, and what their numbers are encoded as. Out: the tokenizer that wrote the file, its
+In: texts, and a representation of their numbers. Out: the tokenizer that wrote the file, its
     schema, and all rows as one batch.
 """
 
@@ -28,72 +28,71 @@ LLAMA_3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+GROUPS = 1110  # groups of one to three digits
+SCALE_OPTIONS = {"scale", "fit_quantile"}  # options that say how xVal's scale is chosen
 
-Rule = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # ids to what a row gets beside them
+Rule = Callable[
+    [npt.NDArray[Any]], npt.NDArray[Any]
+]  # from the ids of a row to its labels or spans
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text file that was encoded.
+    """Encoded texts.
 
     Attributes:
-        tokenizer: that of the file, with the scale that was fitted.
-        schema: of the file.
-        rows: of the file.
+        tokenizer: the tokenizer of the file, with the fitted scale.
+        schema: schema of the file.
+        rows: rows of the file.
     """
 
     tokenizer: numtok.Tokenizer
     schema: pa.Schema
     rows: NumberDataset
 
-    def like(self, texts: Sequence[str]) -> Encoded:
-        """Other texts by the same tokenizer, and with the same scale."""
-        return Encoded(
-            self.tokenizer, self.schema, NumberDataset(self.tokenizer.encode_batch(list(texts)))
-        )
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        """Encode other texts with the same tokenizer and scale."""
+        batch = self.tokenizer.encode_batch(list(texts))
+        return Encoded(self.tokenizer, self.schema, NumberDataset(batch))
 
     def batch(
         self, mask_spans: Rule | None = None, labels: Rule | None = None, **options: Any
     ) -> dict[str, Tensor]:
-        """All rows as one batch, padded at the end.
+        """Return all rows as one batch, padded at the end.
 
         Args:
-            mask_spans: makes the stretches of a row that are masked, int [k, 2], of its ids.
-            labels: makes a row's labels of its ids.
-            options: of the collator.
+            mask_spans: returns the spans of a row that are masked, int [k, 2], from its ids.
+            labels: returns the labels of a row from its ids.
+            options: options of the collator.
         """
         rows = [self.rows[index] for index in range(len(self.rows))]
         for key, rule in (("mask_spans", mask_spans), ("labels", labels)):
             if rule is not None:
                 rows = [{**row, key: rule(row["input_ids"])} for row in rows]
-        return NumberCollator.from_schema(
-            self.schema, pad_token_id=0, **{"objective": None} | options
-        )(rows)
+        options = {"objective": None} | options
+        return NumberCollator.from_schema(self.schema, pad_token_id=0, **options)(rows)
 
-    def labels_behind(self, text: str) -> Rule:
-        """Labels of a row: its ids, and -100 up to the last token like that which the text ends
-        with.
+    def answer_labels(self, text: str) -> Rule:
+        """Return a rule that labels the answer of a row: -100 up to the last occurrence of the
+        token that ``text`` ends with, and the ids after it.
         """
-        mark = self.token(text)
+        mark = self.last_token(text)
 
         def labels(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            found = ids.copy()
-            found[: np.flatnonzero(ids == mark)[-1] + 1] = -100
-            return found
+            labelled = ids.copy()
+            labelled[: np.flatnonzero(ids == mark)[-1] + 1] = -100
+            return labelled
 
         return labels
 
-    def id_of(self, token: str) -> int:
-        """The id of a token of the tokenizer."""
-        (found,) = self.tokenizer.encode(token, parse_special=True).input_ids
-        return int(found)
+    def token_id(self, token: str) -> int:
+        """Return the id of a token."""
+        (number,) = self.tokenizer.encode(token, parse_special=True).input_ids
+        return int(number)
 
-    def token(self, text: str) -> int:
-        """The id of the token that a text ends with."""
+    def last_token(self, text: str) -> int:
+        """Return the id of the last token of a text."""
         return int(self.tokenizer.encode(text).input_ids[-1])
-
-
-FITTED = {"scale", "fit_quantile"}  # options that say how xVal's scale is chosen
 
 
 def encode(
@@ -104,17 +103,17 @@ def encode(
     tokenizer: Path | None = None,
     **options: Any,
 ) -> Encoded:
-    """Texts into Parquet, and back as rows.
+    """Encode texts to Parquet, and return its rows.
 
     Args:
         texts: one document each.
-        numbers: as ``numtok.encode_files`` takes it; ``subword`` leaves them to a tokenizer that
-            groups digits by three from the left, as Llama 3's does.
-        folder: gets text, tokenizer and Parquet.
-        vocabulary: of the tokenizer that is trained on the texts; with ``subword`` the groups of
-            digits come on top.
-        tokenizer: take this one instead.
-        options: further ones of ``numtok.encode_files``.
+        numbers: representation, as ``numtok.encode_files`` takes it. ``subword`` leaves numbers to
+            a tokenizer that groups digits by three from the left, as Llama 3's does.
+        folder: folder for text, tokenizer and Parquet.
+        vocabulary: size of the tokenizer that is trained on the texts; with ``subword``, without
+            the groups of digits.
+        tokenizer: use this tokenizer instead.
+        options: further options of ``numtok.encode_files``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     source, parquet = folder / "texts.jsonl", folder / "texts.parquet"
@@ -122,30 +121,35 @@ def encode(
         lines.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     if tokenizer is None:
         tokenizer = train(texts, folder / "tokenizer", vocabulary, subword=numbers == "subword")
-    if isinstance(numbers, str) and "xval" in numbers and not FITTED & options.keys():
-        options.setdefault("clip", 5.0)  # the paper's: that some numbers are clipped is meant
+    if isinstance(numbers, str) and "xval" in numbers and not SCALE_OPTIONS & options.keys():
+        options.setdefault("clip", 5.0)  # the paper's; clipping a few numbers is intended
     numtok.encode_files(
         source, parquet, tokenizer=tokenizer, numbers=numbers, overwrite=True, **options
     )
-    found = tokenizer_of(parquet, tokenizer)
-    rows = NumberDataset(parquet, tokenizer=found)
-    return Encoded(found, rows.schema, rows)
+    fitted = tokenizer_of(parquet, tokenizer)
+    rows = NumberDataset(parquet, tokenizer=fitted)
+    return Encoded(fitted, rows.schema, rows)
 
 
 def train(texts: Sequence[str], folder: Path, vocabulary: int, subword: bool = False) -> Path:
-    """A tokenizer of the texts in the folder; with ``subword`` it has Llama 3's groups of digits
-    too.
+    """Train a tokenizer on texts, save it to ``folder``, and return the folder.
+
+    Args:
+        texts: training texts.
+        folder: created if it is missing.
+        vocabulary: size.
+        subword: whether the tokenizer has Llama 3's groups of digits too, and so is larger.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if subword:
-        train_subword(texts, folder, vocabulary + 1110)
+        train_subword(texts, folder, vocabulary + GROUPS)
     else:
         save_tokenizer(train_tokenizer(texts, vocabulary), folder, overwrite=True)
     return folder
 
 
 def train_subword(texts: Sequence[str], folder: Path, size: int) -> None:
-    """A byte-level BPE with the groups of digits of Llama 3's."""
+    """Train a byte-level BPE with the pre-tokenizer of Llama 3, and save it."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

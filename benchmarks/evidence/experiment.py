@@ -1,9 +1,9 @@
-"""Describe an experiment: which runs it has, how a run is made, and what its pages say, a section
-of docs/evidence.md, and docs/evidence/NAME.md.
+"""Describe an experiment: its runs, how a run is made, and the text of its section in
+docs/evidence.md and of its page docs/evidence/NAME.md.
 
-In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, minutes each; ``full``:
-    the paper's settings). Out: phases of settings; the runs of a phase may look up what those
-    before it found.
+In: a size (``smoke``: a few steps, to see that a model learns; ``small``: minutes on a CPU;
+    ``full``: the paper's settings). Out: phases, lists of settings of runs. A run may read the
+    results of earlier phases.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ from pathlib import Path
 
 from benchmarks.evidence.store import Result, Settings, Store
 
-SIZES = ("smoke", "small", "full")
+SIZE = "small"  # of the runs that the pages show
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper.
+    """Runs and page of one table or figure of a paper.
 
     Attributes:
-        name: of the command and of its folder of results.
-        paper: which paper, and which table or figure of it.
-        claim: what the paper reports.
-        phases: for a size, lists of settings, the cheapest first.
-        run: settings, the results so far, and a folder that is removed afterwards; what was found.
-        section: Markdown of the results, without a heading; it may draw plots into the folder
-            given.
+        name: name of the command and of the page.
+        paper: the paper, and its table or figure.
+        claim: the paper's result.
+        phases: the settings of all runs of a size, in phases.
+        run: make one run, from its settings, the results so far and a temporary folder.
+        section: write the section "Results" in Markdown, from the results of the small runs. The
+            second argument is the folder for pictures.
         question: the question asked, for readers who know no paper.
         result: the answer in two sentences, for docs/evidence.md.
-        sure: the verdict in a word or two, and how sure it is.
-        rows, columns: of the tables in ``section``, what docs/evidence.md shows.
-        labels: what docs/evidence.md calls rows and columns whose names need the page around them.
-        picture: the file name of the picture in ``section`` that docs/evidence.md shows.
-        differs: how the settings of the results differ from those of the paper.
-        seen: what the results say to the claim; empty if there are too few.
-        verdict: of the paper's finding: shown, shown in part, not shown or contradicted, why, and
-            what would settle it.
-        kept_in: the experiment whose runs these are, and in whose folder the results lie; empty for
-            its own.
+        confidence: the verdict in a word or two, and how sure it is.
+        rows, columns: the part of a table in ``section`` that docs/evidence.md shows.
+        labels: other names for these rows and columns, where a name needs the page around it.
+        picture: file name of the picture in ``section`` that docs/evidence.md shows.
+        setup: how our settings differ from those of the paper.
+        observations: write further sentences below "Results"; empty if there are too few results.
+        verdict: whether the paper's finding shows (shown, shown in part, not shown, contradicted),
+            why, and what would settle it.
+        results_of: name of the experiment whose results this one shows; empty for its own.
     """
 
     name: str
@@ -51,17 +50,17 @@ class Experiment:
     section: Callable[[list[tuple[Settings, Result]], Path], str]
     question: str = ""
     result: str = ""
-    sure: str = ""
+    confidence: str = ""
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     picture: str = ""
-    differs: str = ""
-    seen: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""
+    setup: str = ""
+    observations: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""
     verdict: str = ""
-    kept_in: str = ""
+    results_of: str = ""
 
     @property
     def results(self) -> str:
-        """The name of its folder of results."""
-        return self.kept_in or self.name
+        """Return the name of the folder with the results of this experiment."""
+        return self.results_of or self.name

@@ -1,4 +1,4 @@
-"""All experiments, in the order of the pages."""
+"""List all experiments, in the order of the pages."""
 
 from __future__ import annotations
 
@@ -23,4 +23,6 @@ _MODULES = (
     fone_arithmetic, fone_lengths, xval_expressions, xval_interpolation, bits_masked_words, tables_by_heads, numeracy, place_fermat,
     mixture, token_counts, pretrained_frozen, pretrained_lora, pretrained_words,
 )  # fmt: skip
-EXPERIMENTS: dict[str, Experiment] = {one.EXPERIMENT.name: one.EXPERIMENT for one in _MODULES}
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES
+}

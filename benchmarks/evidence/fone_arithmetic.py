@@ -1,7 +1,7 @@
 """FoNE, table 1: sums, differences and products, as learning curves.
 
-Every row gets the same trunk, samples, steps and search: two rates on sums at seed 0, of which the
-one with the lower loss on unseen sums is taken for all tasks, and for sums at other seeds. The main
+All rows get the same model, samples, steps and search: two rates are tried on sums at seed 0. The
+rate with the lower loss on unseen sums serves for all tasks, and for sums at other seeds. The main
 rows have three seeds.
 """
 
@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.evidence import arithmetic, tables
 from benchmarks.evidence.arithmetic import Row, Task
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.learning import Course
+from benchmarks.evidence.learning import Schedule
 from benchmarks.evidence.plots import learning_curves
-from benchmarks.evidence.store import Result, Settings, Store, reported
+from benchmarks.evidence.store import Result, Settings, Store, without_search
 
 NAME = "fone_arithmetic"
-SHORT = ", short"  # a control, for sums
-AS_WRITTEN = ", as written"  # of whole numbers, the same as without
+SHORT = ", short"  # suffix of a control row, for sums
+AS_WRITTEN = ", as written"  # suffix of a row for decimals; changes nothing for whole numbers
 ROWS: dict[str, Row] = {
     "fone": Row("fone"),
     "digits": Row("digits:1"),
@@ -35,25 +35,25 @@ ROWS: dict[str, Row] = {
     "bits": Row("bits"),
     "fone" + SHORT: Row("fone", short=True),
 }
-SEEDED = ("fone", "digits", "digits, reversed, places")  # learn products, and have all seeds
+MAIN_ROWS = ("fone", "digits", "digits, reversed, places")  # rows with products and all seeds
 ADD, SUBTRACT, MULTIPLY = "addition", "subtraction", "multiplication"
 DECIMALS = "addition of decimals"
 TASKS = {
     "smoke": {ADD: Task("+", operator.add, 2, (3, 0))},
     "small": {
         ADD: Task("+", operator.add, 3, (4, 0)),
-        DECIMALS: Task("+", operator.add, 3, (3, 1), behind=1),
+        DECIMALS: Task("+", operator.add, 3, (3, 1), decimals=1),
         SUBTRACT: Task("-", operator.sub, 3, (3, 0), "a>=b"),
         MULTIPLY: Task("*", operator.mul, 2, (4, 0)),
     },
     "full": {
         ADD: Task("+", operator.add, 6, (7, 0)),
-        DECIMALS: Task("+", operator.add, 6, (4, 3), behind=3),
+        DECIMALS: Task("+", operator.add, 6, (4, 3), decimals=3),
         SUBTRACT: Task("-", operator.sub, 5, (5, 0), "a>=b"),
         MULTIPLY: Task("*", operator.mul, 4, (8, 0)),
     },
 }
-PAPER = {  # exact, as the paper has it
+PAPER = {  # the paper's shares of exact answers
     ADD: {"fone": 1.0},
     DECIMALS: {"fone": 1.0, "digits": 0.9985, "subword": 0.9794, "xval:log": 0.0044},
     SUBTRACT: {"fone": 1.0, "digits": 0.9971, "subword": 0.9166, "xval:log": 0.0341},
@@ -62,24 +62,24 @@ PAPER = {  # exact, as the paper has it
 RATES = (0.0025, 0.001)
 STEPS = {"smoke": 250, "small": 1200, "full": 140_600}  # full: 100 epochs of 720,000
 FRESH = "where no other question has the answer"
-LONGER, LONGEST = 4, 16  # times the steps
+LONGER, LONGEST = 4, 16  # factors of the steps
 STARTS = ("0.02", "width^-0.5")  # standard deviations of the word vectors
-HARDER = (
-    "digits",
-    "digits, reversed, places",
-    "subword",
-)  # have a search for a start on differences
+HARD_ROWS = ("digits", "digits, reversed, places", "subword")  # rows with a search for a start
 BATCH = {"smoke": 128, "small": 64, "full": 512}
 SAMPLES = {"smoke": 2000, "small": 12_800, "full": 720_000}
-OF_PRODUCTS = 4500  # of the 5,050 pairs that there are
-HELD_OUT = {"smoke": 200, "small": 500, "full": 10_000}
-ENOUGH = 3  # seeds, for a verdict
-FAILS, LEARNT = 0.05, 0.95  # shares: of one that does not learn, and of one that does
-TRUNK = {"smoke": (64, 2), "small": (64, 2), "full": (384, 6)}  # width and layers; FoNE, table 6
+PRODUCTS = 4500  # samples of products, of 5,050 possible pairs
+HELD_OUT = {"smoke": 50, "small": 500, "full": 10_000}
+ENOUGH_SEEDS = 3  # seeds that a verdict needs
+FAILED, LEARNT = 0.05, 0.95  # shares below and above which a model has not learnt, or has
+MODEL_SIZE = {
+    "smoke": (64, 2),
+    "small": (64, 2),
+    "full": (384, 6),
+}  # width and layers; FoNE, table 6
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The search on sums, then all tasks with every seed, then some of them for longer."""
+    """Return the search on sums, then all tasks with every seed, then some rows for longer."""
     names = ("fone", "digits") if size == "smoke" else tuple(ROWS)
     if size == "smoke":
         return [[_settings(size, ADD, row) | {"rate": 0.005} for row in names]]
@@ -91,41 +91,44 @@ def phases(size: str) -> list[list[Settings]]:
         for row in names
         if task == DECIMALS or not row.endswith(AS_WRITTEN)
         if task == ADD or not row.endswith(SHORT)
-        if size == "full" or task != MULTIPLY or row in SEEDED
-        for seed in seeds(task)[: None if row in SEEDED else ENOUGH]
+        if size == "full" or task != MULTIPLY or row in MAIN_ROWS
+        for seed in seeds(task)[: None if row in MAIN_ROWS else ENOUGH_SEEDS]
     ]
     return [search, runs, *(_longer() if size == "small" else [])]
 
 
 def seeds(task: str) -> tuple[int, ...]:
-    """Of the tables: other ones than that of the search, which draws the same sums."""
+    """Return the seeds of a task's table. The seed of the search is left out for sums, as the
+    search draws the same sums.
+    """
     return {ADD: (1, 2, 3, 4), DECIMALS: (1, 2, 3)}.get(task, (0, 1, 2))
 
 
 def _longer() -> list[list[Settings]]:
-    """Rows that did not learn a task; before, a search for a start."""
-    starts = [one for row in HARDER for one in _starts(row).values()]
+    """Return rows with 4 and 16 times the steps, after a search for their start."""
+    starts = [settings for row in HARD_ROWS for settings in _starts(row).values()]
     rows = {
         ADD: ("digits", "subword"),
-        SUBTRACT: HARDER,
-        DECIMALS: HARDER,
-        MULTIPLY: (*SEEDED, "subword"),
+        SUBTRACT: HARD_ROWS,
+        DECIMALS: HARD_ROWS,
+        MULTIPLY: (*MAIN_ROWS, "subword"),
     }
     longer = [
         _settings("small", task, row, seed) | {"times": LONGER}
-        for task, of_task in rows.items()
-        for row in of_task
-        for seed in ((1, 2, 3) if task == SUBTRACT else seeds(task)[:ENOUGH])
+        for task, rows_of_task in rows.items()
+        for row in rows_of_task
+        for seed in ((1, 2, 3) if task == SUBTRACT else seeds(task)[:ENOUGH_SEEDS])
     ]
     longest = [
         _settings("small", MULTIPLY, row, seed) | {"times": LONGEST}
-        for row in SEEDED
+        for row in MAIN_ROWS
         for seed in seeds(MULTIPLY)
     ]
     return [starts, longer, longest]
 
 
 def _starts(row: str) -> dict[str, Settings]:
+    """Return the runs of the search for the start of a row, by start."""
     shared = _settings("small", SUBTRACT, row) | {"times": LONGER}
     return {start: shared | {"start": start, "rate": RATES[0]} for start in STARTS}
 
@@ -135,76 +138,79 @@ def _settings(size: str, task: str, row: str, seed: int = 0) -> Settings:
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
-    """Train and ask."""
+    """Train a model on a task, and ask it unseen questions."""
     size, row = settings["size"], settings["numbers"]
-    of_search = _settings(size, ADD, row.removesuffix(AS_WRITTEN).removesuffix(SHORT))
-    searched = {rate: of_search | {"rate": rate} for rate in RATES}
-    rate = settings["rate"] if "rate" in settings else store.best(NAME, searched)
+    base = _settings(size, ADD, row.removesuffix(AS_WRITTEN).removesuffix(SHORT))
+    search = {rate: base | {"rate": rate} for rate in RATES}
+    rate = settings["rate"] if "rate" in settings else store.best(NAME, search)
     task: Task = TASKS[size][settings["task"]]
     samples = SAMPLES[size]
     if size == "small" and settings["task"] == MULTIPLY:
-        samples = OF_PRODUCTS
+        samples = PRODUCTS
     steps = STEPS[size] * settings.get("times", 1)
-    course = Course(steps, BATCH[size], rate, settings["seed"])
-    counts, trunk = (samples, HELD_OUT[size]), TRUNK[size]
+    schedule = Schedule(steps, BATCH[size], rate, settings["seed"])
+    counts, model_size = (samples, HELD_OUT[size]), MODEL_SIZE[size]
     start = settings.get("start", STARTS[0])
     if settings["task"] == SUBTRACT and settings.keys() & {"times", "start"} == {"times"}:
         start = store.best(NAME, _starts(row))
-    std = 0.02 if start == STARTS[0] else trunk[0] ** -0.5
-    found = arithmetic.run(task, ROWS[row], counts, course, trunk, folder, std)
-    return {"rate": rate, "steps": steps, "samples": samples, "start": std, **found}
+    std = 0.02 if start == STARTS[0] else model_size[0] ** -0.5
+    result = arithmetic.run(task, ROWS[row], counts, schedule, model_size, folder, std)
+    return {"rate": rate, "steps": steps, "samples": samples, "start": std, **result}
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """For each task the curves, and what they say to the paper."""
+    """Return a table and learning curves for each task."""
     parts = []
-    for task, title in TASKS["small"].items():
-        by = _by_row(results, task)
-        if not by:
+    for name, task in TASKS["small"].items():
+        rows = _by_row(results, name)
+        if not rows:
             continue
-        longest = {name.split(" ×")[0]: name for name in by}
-        claims = {longest[row]: share for row, share in PAPER[task].items() if row in longest}
-        rows = [_table_row(name, found, claims.get(name)) for name, found in by.items()]
-        heads = [task, "exact", FRESH, "CPU seconds", "tokens", "the paper", "verdict"]
-        if not any(row[2] for row in rows):
-            rows, heads = [[*row[:2], *row[3:]] for row in rows], [*heads[:2], *heads[3:]]
-        picture = plots / f"{NAME}_{task.replace(' ', '_')}.svg"
-        point = f", of which {title.behind} behind the point" * (title.behind > 0)
-        parts.append(f"### {task.capitalize()}, {title.digits} digits{point}")
-        parts.append(tables.markdown(heads, rows))
-        parts.append(learning_curves(picture, by, f"Exact {task}", "exact"))
+        longest = {row.split(" ×")[0]: row for row in rows}
+        claims = {longest[row]: share for row, share in PAPER[name].items() if row in longest}
+        lines = [_table_row(row, runs, claims.get(row)) for row, runs in rows.items()]
+        heads = [name, "exact", FRESH, "CPU seconds", "tokens", "the paper", "verdict"]
+        if not any(line[2] for line in lines):
+            lines, heads = [[*line[:2], *line[3:]] for line in lines], [*heads[:2], *heads[3:]]
+        picture = plots / f"{NAME}_{name.replace(' ', '_')}.svg"
+        point = f", of which {task.decimals} behind the point" * (task.decimals > 0)
+        parts.append(f"### {name.capitalize()}, {task.digits} digits{point}")
+        parts.append(tables.markdown(heads, lines))
+        parts.append(learning_curves(picture, rows, f"Exact {name}", "exact"))
     return "\n\n".join(parts)
 
 
-def _table_row(name: str, found: list[Result], claimed: float | None) -> list[str]:
-    exact = [one["exact"] for one in found]
+def _table_row(row: str, runs: list[Result], claimed: float | None) -> list[str]:
+    """Return the cells of a row; ``claimed`` is the paper's share of exact answers."""
+    exact = [run["exact"] for run in runs]
     return [
-        f"`{name}` {tables.seeds(found)}",
+        f"`{row}` {tables.seed_count(runs)}",
         tables.mean(exact),
-        _of_fresh(found),
-        tables.mean((one["seconds"] for one in found), ".0f"),
-        f"{found[0]['tokens_per_sample']:.1f}",
+        _fresh_share(runs),
+        tables.mean((run["seconds"] for run in runs), ".0f"),
+        f"{runs[0]['tokens_per_sample']:.1f}",
         "" if claimed is None else f"{claimed:.1%}",
-        "" if claimed is None else verdict(exact, claimed, found[0]["steps"]),
+        "" if claimed is None else verdict(exact, claimed, runs[0]["steps"]),
     ]
 
 
-def _of_fresh(found: list[Result]) -> str:
-    """Of the answers that no question of the training has, those that are right; empty if that is
-    not known of every run, or there are none.
+def _fresh_share(runs: list[Result]) -> str:
+    """Return the share of right answers to questions whose answer no question of the training has;
+    "" if a run lacks it.
     """
-    exact = [one.get("fresh_exact") for one in found]
+    exact = [run.get("fresh_exact") for run in runs]
     return "" if None in exact else tables.mean(exact)
 
 
 def verdict(exact: Sequence[float], claimed: float, steps: int) -> str:
-    """What the runs of a row say to a share of right answers that the paper has. Where a curve ends
-    says nothing of more steps: the rate falls to a tenth in every run.
+    """Return how a row's shares of exact answers, one per seed, compare with the paper's share.
+
+    A share below the paper's is always "in so many steps": the rate falls to a tenth in every run,
+    so a curve that is flat at its end might rise with more steps.
     """
     ours = float(np.mean(exact))
-    if len(exact) < ENOUGH:
+    if len(exact) < ENOUGH_SEEDS:
         return "none: too few seeds"
-    if max(ours, claimed) < FAILS:
+    if max(ours, claimed) < FAILED:
         return "says nothing: fails as in the paper, in few steps"
     if abs(ours - claimed) <= 0.02:
         return "shown"
@@ -214,34 +220,31 @@ def verdict(exact: Sequence[float], claimed: float, steps: int) -> str:
 
 
 def _by_row(results: list[tuple[Settings, Result]], task: str) -> dict[str, list[Result]]:
-    """One result for each seed."""
-    by = tables.gathered(
+    """Return the results of a task by row, one per seed."""
+    rows = tables.group_values(
         (settings["numbers"] + f" ×{settings.get('times')}" * ("times" in settings), result)
-        for settings, result in reported(results)
+        for settings, result in without_search(results)
         if settings["task"] == task
     )
     longer = (f"{name} ×{times}" for times in (LONGER, LONGEST) for name in ROWS)
-    return {name: by[name] for name in (*ROWS, *longer) if name in by}
+    return {name: rows[name] for name in (*ROWS, *longer) if name in rows}
 
 
-def seen(results: list[tuple[Settings, Result]]) -> str:
-    """The rows that are nearly always right, by task, and from which step on."""
-    said = []
+def observations(results: list[tuple[Settings, Result]]) -> str:
+    """Return a list of the rows that are nearly always right, by task, and from which step on."""
+    lines = []
     for task in TASKS["small"]:
-        good, by = [], _by_row(results, task)
-        for name, found in by.items():
-            curve = np.mean([one["curve"] for one in found], axis=0)
-            late = np.flatnonzero(curve[:, 2] < LEARNT)
-            after = int(late[-1]) + 1 if len(late) else 0
+        learnt, rows = [], _by_row(results, task)
+        for name, runs in rows.items():
+            curve = np.mean([run["curve"] for run in runs], axis=0)
+            below = np.flatnonzero(curve[:, 2] < LEARNT)
+            after = int(below[-1]) + 1 if len(below) else 0
             if after < len(curve):
-                good.append(f"`{name}` from step {curve[after, 0]:,.0f} on")
-        if by:
-            said.append(f"- {task}: {', '.join(good) or 'none'}")
-    return (
-        "\n".join([f"Rows with {LEARNT:.0%} exact answers, and from which step on:\n", *said])
-        if said
-        else ""
-    )
+                learnt.append(f"`{name}` from step {curve[after, 0]:,.0f} on")
+        if rows:
+            lines.append(f"- {task}: {', '.join(learnt) or 'none'}")
+    head = f"Rows with {LEARNT:.0%} exact answers, and from which step on:\n"
+    return "\n".join([head, *lines]) if lines else ""
 
 
 EXPERIMENT = Experiment(
@@ -265,7 +268,7 @@ Exact answers after training from scratch:
         " After 16 times the steps, FoNE has 60% of unseen products, plain digits 33%, and reversed"
         " digits with places 61 to 97%."
     ),
-    sure="Shown in part: sums and differences yes, products partly, with three or four seeds.",
+    confidence="Shown in part: sums and differences yes, products partly, with three or four seeds.",
     rows=("`fone`", "`digits`", "`digits, reversed, places`", "`digits ×4`"),
     columns=("exact",),
     labels={
@@ -274,13 +277,13 @@ Exact answers after training from scratch:
         "`digits ×4`": "`digits:1`, four times the steps",
     },
     picture="fone_arithmetic_addition.svg",
-    differs=f"""\
+    setup=f"""\
 | | here | the paper |
 |---|---|---|
 | digits of a number | 3, in products 2 | 6 in sums, 5 in differences, 4 in products |
-| model | width {TRUNK["small"][0]}, {TRUNK["small"][1]} layers | 37.55 M parameters |
+| model | width {MODEL_SIZE["small"][0]}, {MODEL_SIZE["small"][1]} layers | 37.55 M parameters |
 | training | {STEPS["small"]:,} steps of {BATCH["small"]} | 140,000 steps of 512 |
-| samples | {SAMPLES["small"]:,}; of products {OF_PRODUCTS:,} of 5,050 | 720,000 |
+| samples | {SAMPLES["small"]:,}; of products {PRODUCTS:,} of 5,050 | 720,000 |
 | rates | 0.0025 and 0.001 are tried | 0.005; 0.0001 for xVal |
 
 Each row answers {HELD_OUT["small"]} unseen questions, which cannot tell 100% from 99.8%.
@@ -293,7 +296,7 @@ The rows:
 - `xval:log` is the paper's xVal, by the authors' code.
 - `subword` has groups of three digits. Each group stands in some 25 samples, far fewer than in the
   paper.
-- ×{LONGER} and ×{LONGEST} have so many times the steps.
+- Rows with ×{LONGER} and ×{LONGEST} are trained for {LONGER} and {LONGEST} times the steps.
 
 The search:
 
@@ -305,10 +308,10 @@ The search:
 - FoNE's features start 12 times as long as a word vector of 0.02. The features of `fone, short`
   are as short as the word vector.
 
-A verdict takes {ENOUGH} seeds. `shown`: within 2 points of the paper. `shown in part`: more than half
-of the paper's share. Where both are below {FAILS:.0%}, the verdict says nothing: a model that has not
+A verdict takes {ENOUGH_SEEDS} seeds. `shown`: within 2 points of the paper. `shown in part`: more than half
+of the paper's share. Where both are below {FAILED:.0%}, the verdict says nothing: a model that has not
 begun to learn is there too.""",
-    seen=seen,
+    observations=observations,
     verdict="""\
 Shown in part.
 

@@ -1,7 +1,7 @@
-"""One training loop for all experiments, so that every representation gets the same: steps,
-batches, optimizer, schedule.
+"""The training loop of all experiments, so that every representation gets the same steps, batches,
+optimizer and schedule.
 
-In: a ``NumberModel`` and all rows as one batch. Out: the model, trained, and its losses.
+In: a ``NumberModel`` and all rows as one batch. Out: the model, trained in place, and its losses.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from numtok.errors import SchemaError
 from numtok_torch import NumberModel, embedding_from_schema, generate, head_from_schema
 
 WARM_UP = 0.2  # of the steps; then a cosine to a tenth of the rate
-WATCHED = 10  # points of a learning curve
+CURVE_POINTS = 10  # points of a learning curve; fewer in trainings of less than 100 steps
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-SHOWN = 20  # losses that are kept, means over equal parts of the training
+STORED_LOSSES = 20  # stored losses, means over equal parts of the training
 
 
 @dataclasses.dataclass(frozen=True)
-class Course:
-    """How a model is trained."""
+class Schedule:
+    """Steps, batch size, learning rate and seed of a training."""
 
     steps: int
     batch: int
     rate: float
     seed: int
-    new_rate: float | None = None  # of layer and head around a pretrained model; None for ``rate``
-    bfloat16: bool = False  # products of the forward pass; weights stay float32
+    new_rate: float | None = None  # of the layer and head of a pretrained model; None for ``rate``
+    bfloat16: bool = False  # whether the forward pass computes in bfloat16; weights stay float32
 
 
-def llama(
+def build_llama(
     encoded: Encoded,
     width: int,
     layers: int,
@@ -49,13 +49,20 @@ def llama(
     positions: int = 128,
     start: float = 0.02,
 ) -> NumberModel:
-    """A Llama with random weights, four times as wide between, two keys for four queries (FoNE,
-    table 6), and the layer and head of the file.
+    """Return a Llama with random weights, and the embedding layer and head that the data need.
 
-    The word head has weights of its own. Tied to the word vectors, as the paper's Llama 3.2 has
-    them, FoNE's sums were 96.6% exact after the same training where they are 98.6% (6,400 samples,
-    500 unseen sums, one seed). Without ``places`` digits do not show theirs. ``start`` is the
-    standard deviation of the word vectors.
+    The feed-forward layers are four times as wide as the model, and two key heads serve four query
+    heads (FoNE, table 6). The word head has weights of its own. Tied to the word vectors, as in the
+    paper's Llama 3.2, 96.6% of FoNE's sums were exact after the same training, and 98.6% untied
+    (6,400 samples, 500 unseen sums, one seed).
+
+    Args:
+        encoded: training data.
+        width: dimension of the word vectors.
+        layers: transformer layers.
+        places: whether the model gets the embedding layer; without, digits have no position.
+        positions: tokens of a row, at most.
+        start: initial standard deviation of the word vectors.
     """
     config = LlamaConfig(
         vocab_size=encoded.tokenizer.vocab_size,
@@ -70,15 +77,15 @@ def llama(
         eos_token_id=None,
         pad_token_id=None,
     )
-    trunk: Any = LlamaForCausalLM(config)
+    backbone: Any = LlamaForCausalLM(config)
     with torch.no_grad():
-        trunk.get_input_embeddings().weight.mul_(start / config.initializer_range)
-    embedding, head = layers_of(encoded, width)
-    return NumberModel(trunk, embedding if places else None, head)
+        backbone.get_input_embeddings().weight.mul_(start / config.initializer_range)
+    embedding, head = number_layers(encoded, width)
+    return NumberModel(backbone, embedding if places else None, head)
 
 
-def layers_of(encoded: Encoded, width: int) -> tuple[Any, Any]:
-    """The embedding and the head that a file needs; None where tokens say all."""
+def number_layers(encoded: Encoded, width: int) -> tuple[Any, Any]:
+    """Return the embedding layer and the head of the data's representation, None where it has none."""
     embedding = head = None
     with contextlib.suppress(SchemaError):
         embedding = embedding_from_schema(encoded.schema, width)
@@ -90,115 +97,134 @@ def layers_of(encoded: Encoded, width: int) -> tuple[Any, Any]:
 def train(
     model: NumberModel,
     batches: Iterator[dict[str, Tensor]],
-    course: Course,
-    watch: Callable[[], float] | None = None,
+    schedule: Schedule,
+    measure: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
-    """Train in place, by AdamW with a warm-up and a cosine.
+    """Train a model in place, by AdamW with a warm-up and a cosine.
 
     Args:
-        model: its parameters that need a gradient are trained.
-        batches: at least one for each step, on the CPU; see :func:`shuffled`.
-        course: how.
-        watch: what is looked at after each :data:`WATCHED` part of the steps, such as the share of
-            right answers.
+        model: the parameters that need a gradient are trained.
+        batches: at least one batch for each step, on the CPU; see :func:`shuffled_batches`.
+        schedule: steps and rates.
+        measure: returns a point of the learning curve, such as the share of right answers. Called
+            up to :data:`CURVE_POINTS` times at equal distances.
 
     Returns:
         ``losses`` (means over twentieths of the steps), ``seconds`` of a processor, ``tokens``
-        (those that were read, padding left out), ``parameters``, those that are trained, and, of
-        what was watched, ``curve``: ``[step, seconds, value]`` each.
+        (read, without padding), ``parameters`` (trained) and, with ``measure``, ``curve``: a list
+        of ``[step, seconds, value]``.
 
     Raises:
         FloatingPointError: if the loss is not finite.
     """
     model.to(DEVICE)
-    trained = [one for one in model.parameters() if one.requires_grad]
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(
-        _groups(model, trained, course), betas=(0.9, 0.95), weight_decay=0.0, fused=True
+        _parameter_groups(model, trained, schedule), betas=(0.9, 0.95), weight_decay=0.0, fused=True
     )
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, course.steps))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: _rate(step, schedule.steps)
+    )
     losses, tokens, began, curve = [], 0, time.process_time(), []
-    looked = {round(course.steps * part / WATCHED) for part in range(1, WATCHED + 1)}
+    points = min(CURVE_POINTS, max(schedule.steps // 10, 1))
+    measured = {round(schedule.steps * part / points) for part in range(1, points + 1)}
     model.train()
-    for rows in itertools.islice(batches, course.steps):
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=course.bfloat16):
-            loss = model(**placed(rows)).loss
+    for rows in itertools.islice(batches, schedule.steps):
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=schedule.bfloat16):
+            loss = model(**to_device(rows)).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
-        schedule.step()
+        scheduler.step()
         losses.append(loss.item())
         tokens += int(
             rows["attention_mask"].sum() if "attention_mask" in rows else rows["input_ids"].numel()
         )
-        if watch is not None and len(losses) in looked:
+        if measure is not None and len(losses) in measured:
             now = time.process_time()
-            curve.append([len(losses), round(now - began, 1), watch()])
-            began += time.process_time() - now  # to look is not to train
+            curve.append([len(losses), round(now - began, 1), measure()])
+            began += time.process_time() - now  # measuring is not training
             model.train()
     if not math.isfinite(sum(losses)):
         raise FloatingPointError("the loss is not finite")
-    parameters = sum(one.numel() for one in trained)
     return {
-        "losses": shown(losses),
+        "losses": mean_losses(losses),
         "seconds": round(time.process_time() - began, 1),
         "tokens": tokens,
-        "parameters": parameters,
+        "parameters": sum(parameter.numel() for parameter in trained),
         **({"curve": curve} if curve else {}),
     }
 
 
-def _groups(model: NumberModel, trained: list[Any], course: Course) -> list[dict[str, Any]]:
-    """Return the parameters with their rates: those of layer and head may have one of their own."""
-    parts = [one for one in (model.embedding, model.head) if one is not None]
-    new = {id(one) for part in parts for one in part.parameters()}
-    old = [one for one in trained if id(one) not in new]
-    rates = (course.rate, course.new_rate or course.rate)
-    groups = zip((old, [one for one in trained if id(one) in new]), rates, strict=True)
-    return [{"params": some, "lr": rate} for some, rate in groups if some]
+def _parameter_groups(
+    model: NumberModel, trained: list[Any], schedule: Schedule
+) -> list[dict[str, Any]]:
+    """Return AdamW's parameter groups: the backbone, then the embedding layer and head."""
+    layers = [layer for layer in (model.embedding, model.head) if layer is not None]
+    new = {id(parameter) for layer in layers for parameter in layer.parameters()}
+    groups = [
+        {
+            "params": [parameter for parameter in trained if id(parameter) not in new],
+            "lr": schedule.rate,
+        },
+        {
+            "params": [parameter for parameter in trained if id(parameter) in new],
+            "lr": schedule.new_rate or schedule.rate,
+        },
+    ]
+    return [group for group in groups if group["params"]]
 
 
-def placed(rows: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Where models are trained."""
+def to_device(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return a batch on the device on which models are trained."""
     return {name: stream.to(DEVICE) for name, stream in rows.items()}
 
 
-def loss_curve(found: dict[str, Any], steps: int) -> dict[str, Any]:
-    """The losses that a training of so many steps kept, as its ``curve``: each at the end of its
-    part of the steps, and of the seconds.
+def loss_curve(result: dict[str, Any], steps: int) -> dict[str, Any]:
+    """Return the stored losses of a training as a ``curve``; each loss stands at the end of its
+    part of the steps and of the seconds.
     """
-    parts = len(found["losses"])
-    points = enumerate(found["losses"], 1)
-    return {"curve": [[steps * k / parts, found["seconds"] * k / parts, one] for k, one in points]}
+    losses, seconds = result["losses"], result["seconds"]
+    shares = [(part / len(losses), loss) for part, loss in enumerate(losses, 1)]
+    return {"curve": [[steps * share, seconds * share, loss] for share, loss in shares]}
 
 
-def orders(count: int, course: Course) -> Iterator[Tensor]:
-    """Which rows are in each batch, int64 (batch,): every row once before any comes again."""
+def shuffled_rows(count: int, schedule: Schedule) -> Iterator[Tensor]:
+    """Yield the rows of each batch, int64 (batch,), without end; every row comes once before any
+    comes again.
+    """
     if not count:
         raise ValueError("there are no rows to learn from: the text has none of this kind")
-    generator, order = torch.Generator().manual_seed(course.seed), torch.empty(0, dtype=torch.long)
+    generator = torch.Generator().manual_seed(schedule.seed)
+    order = torch.empty(0, dtype=torch.long)
     while True:
-        while len(order) < course.batch:
+        while len(order) < schedule.batch:
             order = torch.cat([order, torch.randperm(count, generator=generator)])
-        yield order[: course.batch]
-        order = order[course.batch :]
+        yield order[: schedule.batch]
+        order = order[schedule.batch :]
 
 
-def of_one_length(lengths: Tensor, course: Course) -> Iterator[Tensor]:
-    """The same, of rows that are about as long, int64 (rows,)."""
-    several = dataclasses.replace(course, batch=8 * course.batch)
-    for chosen in orders(len(lengths), several):
-        parts = chosen[lengths[chosen].argsort()].split(course.batch)
-        yield from sorted(parts, key=lambda rows: int(rows[0]))  # short and long ones mixed
+def similar_rows(lengths: Tensor, schedule: Schedule) -> Iterator[Tensor]:
+    """Yield the rows of each batch, int64 (rows,), without end; rows of a batch are similarly long.
+
+    Args:
+        lengths: tokens of each row, int64 (rows,).
+        schedule: batch size and seed.
+    """
+    several = dataclasses.replace(schedule, batch=8 * schedule.batch)
+    for rows in shuffled_rows(len(lengths), several):
+        batches = rows[lengths[rows].argsort()].split(schedule.batch)
+        yield from sorted(batches, key=lambda rows: int(rows[0]))  # short and long batches mixed
 
 
-def shuffled(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Tensor]]:
-    """Batches without end, of rows that lie in one batch."""
-    for chosen in orders(len(batch["input_ids"]), course):
-        yield cut({name: stream[chosen] for name, stream in batch.items()})
+def shuffled_batches(batch: dict[str, Tensor], schedule: Schedule) -> Iterator[dict[str, Tensor]]:
+    """Yield batches of the rows of one large batch, shuffled, without end."""
+    for rows in shuffled_rows(len(batch["input_ids"]), schedule):
+        yield without_padding({name: stream[rows] for name, stream in batch.items()})
 
 
-def say(
+def write_answers(
     model: NumberModel,
     encoded: Encoded,
     prompts: Sequence[str],
@@ -206,49 +232,47 @@ def say(
     tokens: int,
     rows: int = 500,
 ) -> list[str]:
-    """What the model writes after each prompt.
+    """Return the text that the model writes after each prompt.
 
     Args:
         model: in any mode.
-        encoded: its tokenizer reads and writes.
-        prompts: none of them empty.
+        encoded: training data, whose tokenizer reads and writes.
+        prompts: texts, none empty.
         end: a text whose last token ends an answer.
-        tokens: of an answer, at most.
-        rows: prompts at once.
+        tokens: tokens of an answer, at most.
+        rows: prompts in a batch.
     """
     options: dict[str, Any] = {
         "max_new_tokens": tokens,
-        "eos_token_id": encoded.token(end),
+        "eos_token_id": encoded.last_token(end),
         "batch_size": rows,
     }
     return cast(list[str], generate(model, encoded.tokenizer, prompts, **options))
 
 
-def loss_of(model: NumberModel, batch: dict[str, Tensor], rows: int = 500) -> float:
-    """The mean loss on rows that the model was not trained on, so many at once."""
+def mean_loss(model: NumberModel, batch: dict[str, Tensor], rows: int = 500) -> float:
+    """Return the mean loss of a model over batches of ``rows`` rows."""
     model.eval()
-    parts = range(0, len(batch["input_ids"]), rows)
+    losses = []
     with torch.no_grad():
-        found = [
-            model(
-                **placed(
-                    cut({name: stream[first : first + rows] for name, stream in batch.items()})
-                )
-            ).loss.item()
-            for first in parts
-        ]
-    return float(round(sum(found) / len(found), 6))
+        for first in range(0, len(batch["input_ids"]), rows):
+            part = {name: stream[first : first + rows] for name, stream in batch.items()}
+            losses.append(model(**to_device(without_padding(part))).loss.item())
+    return float(round(sum(losses) / len(losses), 6))
 
 
 def _rate(step: int, steps: int) -> float:
+    """Return the factor of the learning rate at a step."""
     warm = max(int(WARM_UP * steps), 1)
     if step < warm:
         return (step + 1) / warm
     return 0.1 + 0.9 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1))) / 2
 
 
-def cut(rows: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Without the columns that are padding in every row; blocks, which have no mask, as they are."""
+def without_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return a batch without the columns that are padding in every row. Rows of packed text have no
+    ``attention_mask`` and no padding, and are returned as they are.
+    """
     if "attention_mask" not in rows:
         return rows
     longest = int(rows["attention_mask"].sum(1).max())
@@ -257,9 +281,9 @@ def cut(rows: dict[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def shown(losses: list[float]) -> list[float]:
-    """Means over equal parts."""
-    parts = min(SHOWN, len(losses))
+def mean_losses(losses: list[float]) -> list[float]:
+    """Return the means of losses over :data:`STORED_LOSSES` equal parts of the steps."""
+    parts = min(STORED_LOSSES, len(losses))
     edges = [len(losses) * part // parts for part in range(parts + 1)]
     return [
         round(sum(losses[low:high]) / (high - low), 6) for low, high in itertools.pairwise(edges)

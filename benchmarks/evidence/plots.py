@@ -1,8 +1,8 @@
-"""Pictures for docs/evidence.md and docs/evidence/: SVG that reads on light pages and on dark ones, and that is the
-same, byte for byte, whenever it is drawn of the same values.
+"""Draw the SVG pictures of docs/evidence.md and docs/evidence/. They are readable on light and dark
+pages, and the same values give the same bytes.
 
-In: values by the name of what is compared and by where they were taken, several where there are
-    several seeds. Out: a file, and Markdown that shows it.
+In: values by series (the name of a row of a table) and by position on the axis, one value per seed.
+    Out: a file, and Markdown that shows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from benchmarks.evidence.store import Result
 from numtok.files import write_file
 
-INK, FAINT = "#768390", "#76839040"  # between black and white, so that both are a ground for it
+INK, FAINT = "#768390", "#76839040"  # readable on white and on black
 COLOURS = (
     "#2f81d6",
     "#d9822b",
@@ -39,8 +39,8 @@ COLOURS = (
     "#17becf",
 )
 MARKERS = "osD^vPX<>*ph8d"
-STYLE: Any = {  # matplotlib's own type names each of its settings
-    "svg.fonttype": "none",  # text stays text: to be read, searched, and small
+STYLE: Any = {  # matplotlib's type for these options names each of them
+    "svg.fonttype": "none",  # text stays text: searchable, and a small file
     "svg.hashsalt": "numtok",
     "font.size": 10,
     "axes.spines.top": False,
@@ -51,30 +51,29 @@ STYLE: Any = {  # matplotlib's own type names each of its settings
     ),
 }
 WIDTH = 7.2  # inches
-Values = Mapping[str, Mapping[Any, Sequence[float]]]
+Values = Mapping[str, Mapping[Any, Sequence[float]]]  # by series, then by position
 
 
-def curves(path: Path, values: Values, x: str, y: str, *, log: bool = False) -> None:
-    """A line for each name through the means of shares, with what lies between the least and the
-    largest shaded.
+def curves(path: Path, values: Values, x: str, y: str) -> None:
+    """Draw a line per series through the means of its shares, and shade from the least to the
+    largest.
     """
     with _figure(path, 3.4) as axes:
         for index, (name, points) in enumerate(values.items()):
-            at, means = sorted(points), [float(np.mean(points[place])) for place in sorted(points)]
-            axes.plot(
-                at, means, color=COLOURS[index], marker=MARKERS[index], markersize=4.5, label=name
+            positions = sorted(points)
+            means, low, high = (
+                [float(reduce(points[position])) for position in positions]
+                for reduce in (np.mean, np.min, np.max)
             )
-            if any(len(some) > 1 for some in points.values()):
-                low, high = (
-                    [float(choose(points[place])) for place in at] for choose in (np.min, np.max)
+            style: Any = {"color": COLOURS[index], "marker": MARKERS[index], "markersize": 4.5}
+            axes.plot(positions, means, label=name, **style)
+            if low != high:
+                axes.fill_between(
+                    positions, low, high, color=COLOURS[index], alpha=0.15, linewidth=0
                 )
-                axes.fill_between(at, low, high, color=COLOURS[index], alpha=0.15, linewidth=0)
-        every = sorted({place for points in values.values() for place in points})
-        if log:
-            axes.set_xscale("log")
-        if len(every) <= 12:
-            axes.set_xticks(every, [f"{place:,}" for place in every])
-            axes.minorticks_off()
+        ticks = sorted({position for points in values.values() for position in points})
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.minorticks_off()
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(_percent)
         axes.set(xlabel=x, ylabel=y)
@@ -84,28 +83,39 @@ def curves(path: Path, values: Values, x: str, y: str, *, log: bool = False) -> 
 
 def learning_curves(
     path: Path,
-    found: Mapping[str, Sequence[Result]],
-    what: str,
+    results: Mapping[str, Sequence[Result]],
+    title: str,
     y: str,
     *,
     log: bool = False,
     share: bool = True,
     clock: str = "CPU seconds",
 ) -> str:
-    """A line for each name through the means of its runs' ``curve``, ``[[step, seconds, value],
-    ...]`` each, against steps and against seconds; what lies between the least and the largest is
-    shaded. Markdown that shows it; empty if no run has one.
+    """Draw the mean learning curve of each series against steps and against seconds, shade from the
+    least to the largest, and return Markdown that shows the picture.
+
+    Args:
+        path: the file.
+        results: runs by series. Their ``curve`` is ``[[step, seconds, value], ...]``.
+        title: begins the picture's text.
+        y: label of the values.
+        log: whether the value axis is logarithmic.
+        share: whether the values are shares, 0 to 1.
+        clock: what the second number of a point counts.
+
+    Returns:
+        "" if no run has a curve.
     """
-    runs = {
+    curves_of = {
         name: curves
-        for name, some in found.items()
-        if (curves := [one["curve"] for one in some if "curve" in one])
+        for name, runs in results.items()
+        if (curves := [run["curve"] for run in runs if "curve" in run])
     }
-    if not runs:
+    if not curves_of:
         return ""
     with _figure(path, 3.4, panels=2) as both:
-        for index, (name, of_name) in enumerate(runs.items()):
-            points = np.array(of_name)  # (runs, points, 3)
+        for index, (name, curves) in enumerate(curves_of.items()):
+            points = np.array(curves)  # (runs, points, 3)
             means = points.mean(0)
             for axes, x in zip(both, means.T[:2], strict=True):
                 style: Any = {"color": COLOURS[index], "marker": MARKERS[index], "markersize": 3.5}
@@ -120,24 +130,23 @@ def learning_curves(
                 axes.set_yscale("log")
             axes.set(xlabel=label, ylabel=y)
             axes.set_xscale("log")
-            axes.xaxis.set_minor_formatter(NullFormatter())  # of short axes they overlap
+            axes.xaxis.set_minor_formatter(NullFormatter())  # minor labels overlap on short axes
             axes.grid(axis="y")
         _legend(both[-1], least=1)
-    return shown(path, f"{what} against steps and against {clock}", runs)
+    return picture_link(path, f"{title} against steps and against {clock}", curves_of)
 
 
 def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool = False) -> None:
-    """A row for each place, in it a dot for each name at the mean, with a line from the least to
-    the largest.
+    """Draw a group of rows per position, and in it a dot for the mean of each series, with a line
+    from the least to the largest.
     """
-    places = list(dict.fromkeys(place for points in values.values() for place in points))
-    with _figure(path, 0.9 + 0.22 * len(places) * max(len(values), 2)) as axes:
+    labels = _labels(values)
+    with _figure(path, 0.9 + 0.22 * len(labels) * max(len(values), 2)) as axes:
         for index, (name, points) in enumerate(values.items()):
-            rows = np.array([places.index(place) for place in points]) + _beside(index, len(values))
-            means = np.array([np.mean(some) for some in points.values()])
-            spread = np.abs(
-                np.array([[np.min(some), np.max(some)] for some in points.values()]).T - means
-            )
+            rows = np.array([labels.index(label) for label in points]) + _shift(index, len(values))
+            means = np.array([np.mean(seeds) for seeds in points.values()])
+            ends = np.array([[np.min(seeds), np.max(seeds)] for seeds in points.values()])
+            spread = np.abs(ends.T - means)
             axes.errorbar(
                 means,
                 rows,
@@ -155,18 +164,18 @@ def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool =
             axes.minorticks_off()
         if share:
             axes.xaxis.set_major_formatter(_percent)
-        _rows(axes, places)
+        _label_rows(axes, labels)
 
 
 def bars(path: Path, values: Values, x: str) -> None:
-    """A row for each place, in it a bar for each name, with its value."""
-    places = list(dict.fromkeys(place for points in values.values() for place in points))
-    with _figure(path, 0.9 + 0.19 * len(places) * max(len(values), 1.5)) as axes:
+    """Draw a group of rows per position, and in it a bar with its value for each series."""
+    labels = _labels(values)
+    with _figure(path, 0.9 + 0.19 * len(labels) * max(len(values), 1.5)) as axes:
         for index, (name, points) in enumerate(values.items()):
-            rows = [places.index(place) + _beside(index, len(values)) for place in points]
+            rows = [labels.index(label) + _shift(index, len(values)) for label in points]
             drawn = axes.barh(
                 rows,
-                [float(np.mean(some)) for some in points.values()],
+                [float(np.mean(seeds)) for seeds in points.values()],
                 0.8 / len(values),
                 color=COLOURS[index],
                 label=name,
@@ -174,14 +183,14 @@ def bars(path: Path, values: Values, x: str) -> None:
             axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
         axes.set_xlabel(x)
         axes.spines.left.set_visible(False)
-        _rows(axes, places)
+        _label_rows(axes, labels)
 
 
-def shown(path: Path, what: str, names: Iterable[str]) -> str:
-    """Return the Markdown of a picture, for a page one folder up. Its text says what is shown of
-    whom.
+def picture_link(path: Path, title: str, names: Iterable[str]) -> str:
+    """Return the Markdown of a picture, for a page one folder up. Its text is the title and the
+    series.
     """
-    return f"![{what}: {'; '.join(names)}]({path.parent.name}/{path.name})"
+    return f"![{title}: {'; '.join(names)}]({path.parent.name}/{path.name})"
 
 
 def _percent(share: float, _: int) -> str:
@@ -192,14 +201,19 @@ def _plain(value: float, _: int) -> str:
     return f"{value:g}"
 
 
-def _beside(index: int, count: int) -> float:
-    """Where a row has the mark of one of several names, from its middle."""
+def _labels(values: Values) -> list[Any]:
+    """Return the positions of all series, ordered by their first occurrence."""
+    return list(dict.fromkeys(label for points in values.values() for label in points))
+
+
+def _shift(index: int, count: int) -> float:
+    """Return how far below the middle of a row the mark of one of ``count`` series stands."""
     return 0.8 * ((index + 0.5) / count - 0.5)
 
 
-def _rows(axes: Any, places: Sequence[str]) -> None:
-    axes.set_yticks(range(len(places)), places)
-    axes.set_ylim(len(places) - 0.5, -0.5)
+def _label_rows(axes: Any, labels: Sequence[str]) -> None:
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
     axes.set_axisbelow(True)
@@ -213,7 +227,7 @@ def _legend(axes: Any, least: int = 2) -> None:
 
 @contextmanager
 def _figure(path: Path, height: float, panels: int = 1) -> Iterator[Any]:
-    """Axes to draw on, one or several beside each other; then the file."""
+    """Yield axes to draw on, one or several side by side, and write the file afterwards."""
     with matplotlib.rc_context(STYLE):
         figure = Figure((WIDTH, height), layout="constrained")
         yield figure.subplots(ncols=panels)

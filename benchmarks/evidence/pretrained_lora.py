@@ -1,18 +1,16 @@
-"""Teach a pretrained model arithmetic with adapters: by its own digits, by digits whose places it
-sees, or by values.
+"""Teach a pretrained model arithmetic with adapters: by its own digits, by digits whose decimal
+positions it sees, or by values.
 
-Sums and differences of three digits, and word problems of one step, as :mod:`place_fermat` has
-them. SmolLM2-135M-Instruct, LoRA in all its linear layers, the loss on answers alone.
+Sums and differences of three digits, and word problems of one step, as in :mod:`place_fermat`.
+SmolLM2-135M-Instruct, LoRA in all its linear layers, the loss on answers alone.
 
-``values beside``: the model's own digits, and behind each number the value that has just been
-read: features of its logarithm, through a layer that starts from zeros, are added to the word
-vector of the token after it. So the model starts as it was, and a token still follows from those
-before it.
+``values beside`` keeps the model's own digits. A layer that starts from zeros adds the value of
+each number, as features of its logarithm, to the word vector of the token after the number. So the
+model starts unchanged, and a token still depends only on tokens before it.
 """
 
 from __future__ import annotations
 
-import functools
 import random
 import time
 from collections.abc import Sequence
@@ -28,16 +26,16 @@ from benchmarks.evidence import learning, pretrained, tables
 from benchmarks.evidence.arithmetic import Question, rounded
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.learning import Course
-from benchmarks.evidence.place_fermat import is_aside, problems
+from benchmarks.evidence.learning import Schedule
+from benchmarks.evidence.place_fermat import is_held_out, problems
 from benchmarks.evidence.plots import learning_curves
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import LogFourierEmbedding, NumberModel, metrics
 
 NAME = "pretrained_lora"
-OWN, BESIDE = "digits:1,bare", "values beside"
+OWN_DIGITS, BESIDE = "digits:1,bare", "values beside"
 NUMBERS: dict[str, Any] = {
-    OWN: numtok.Digits(1, brackets=False),
+    OWN_DIGITS: numtok.Digits(1, brackets=False),
     BESIDE: numtok.Digits(1, brackets=False),
     "place:bare": numtok.PlaceValue(brackets=False),
     "place:lsd": "place:lsd",
@@ -45,20 +43,20 @@ NUMBERS: dict[str, Any] = {
     "xval": "xval",
 }
 TASKS = ("sum", "difference", "word problem")
-SEEDS = {"smoke": (0,), "small": (0,), "full": (0, 1, 2)}  # up to 75 minutes of a core
+SEEDS = {"smoke": (0,), "small": (0,), "full": (0, 1, 2)}  # a run takes up to 75 minutes of a core
 STEPS = {"smoke": 3, "small": 300, "full": 5000}
-SAMPLES = {"smoke": 40, "small": 8000, "full": 100_000}
-ASKED = {"smoke": 3, "small": 400, "full": 4000}
-WATCHED = 100  # questions for a point of a learning curve
-BATCH = {"smoke": 8, "small": 32, "full": 32}
+SAMPLES = {"smoke": 4, "small": 8000, "full": 100_000}
+ASKED = {"smoke": 1, "small": 400, "full": 4000}
+CURVE_QUESTIONS = 100  # questions for a point of a learning curve
+BATCH = {"smoke": 4, "small": 32, "full": 32}
 RATE, NEW_RATE = 1e-3, 3e-3
 END, ANSWER = ";", " Answer:"
-LONGEST = 8  # tokens of an answer
-ROWS = 100  # prompts at once
+ANSWER_TOKENS = 8  # tokens of an answer, at most
+ROWS = 100  # prompts in a batch
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """Every task with every representation and seed."""
+    """Return every task with every representation and seed."""
     return [
         [
             {"size": size, "task": task, "numbers": numbers, "seed": seed}
@@ -70,20 +68,27 @@ def phases(size: str) -> list[list[Settings]]:
 
 
 def questions(task: str, size: str, seed: int) -> tuple[list[Question], list[Question]]:
-    """Return what is asked and what is learnt from; no question is in both, nor, of word problems,
-    an equation.
+    """Return the questions asked, and those of the training. No question is in both, and no
+    equation of a word problem.
     """
+    count = SAMPLES[size] + ASKED[size]
     if task == "word problem":
-        every = problems("small", (SAMPLES[size] + ASKED[size]) * 8 // 7, seed)
-        made = [[Question(one.question + ANSWER, Decimal(one.answer)) for one in every
-                 if is_aside(one) == aside] for aside in (True, False)]  # fmt: skip
-        return made[0][: ASKED[size]], made[1][: SAMPLES[size]]
-    drawn, found = random.Random(f"{task} {seed}"), dict[str, Decimal]()
-    while len(found) < SAMPLES[size] + ASKED[size]:
-        a, b = drawn.randrange(1000), drawn.randrange(1000)
+        drawn = problems("small", count * 8 // 7, seed)
+        asked, seen = (
+            [
+                Question(problem.question + ANSWER, Decimal(problem.answer))
+                for problem in drawn
+                if is_held_out(problem) == held_out
+            ]
+            for held_out in (True, False)
+        )
+        return asked[: ASKED[size]], seen[: SAMPLES[size]]
+    source, answers = random.Random(f"{task} {seed}"), dict[str, Decimal]()
+    while len(answers) < count:
+        a, b = source.randrange(1000), source.randrange(1000)
         sign, answer = ("+", a + b) if task == "sum" else ("-", a - b)
-        found[f"What is {a} {sign} {b}?{ANSWER}"] = Decimal(answer)
-    every = [Question(text, answer) for text, answer in found.items()]
+        answers[f"What is {a} {sign} {b}?{ANSWER}"] = Decimal(answer)
+    every = [Question(text, answer) for text, answer in answers.items()]
     return every[: ASKED[size]], every[ASKED[size] :]
 
 
@@ -91,36 +96,36 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train adapters on questions with their answers, and ask others."""
     size, task, numbers, seed = (settings[key] for key in ("size", "task", "numbers", "seed"))
     unseen, seen = questions(task, size, seed)
-    solved = [f"{one.text} {one.answer}{END}" for one in seen]
+    solved = [f"{question.text} {question.answer}{END}" for question in seen]
     encoded = encode(solved, NUMBERS[numbers], folder, tokenizer=pretrained.folder())
     torch.manual_seed(seed)
     options = {"zero_init": True} if numbers.startswith("place") else pretrained.published(numbers)
     model = pretrained.with_adapters(encoded, **options)
     if numbers == BESIDE:
-        digits = [encoded.token(f"a{digit}") for digit in "0123456789."]
+        digits = [encoded.last_token(f"a{digit}") for digit in "0123456789."]
         layer = ValuesBeside(pretrained.WIDTH, digits)
         model = NumberModel(model.backbone, layer, tokenizer=encoded.tokenizer)
-    course = Course(STEPS[size], BATCH[size], RATE, seed, new_rate=NEW_RATE)
-    batch = encoded.batch(labels=encoded.labels_behind(ANSWER.strip()), objective="causal")
-    asked = functools.partial(ask, model, encoded)
+    schedule = Schedule(STEPS[size], BATCH[size], RATE, seed, new_rate=NEW_RATE)
+    batch = encoded.batch(labels=encoded.answer_labels(ANSWER.strip()), objective="causal")
     began = time.perf_counter()
-    found = learning.train(
+    result = learning.train(
         model,
-        learning.shuffled(batch, course),
-        course,
-        lambda: float(asked(unseen[:WATCHED])["exact"]),
+        learning.shuffled_batches(batch, schedule),
+        schedule,
+        lambda: float(ask(model, encoded, unseen[:CURVE_QUESTIONS])["exact"]),
     )
-    found["wall_seconds"] = round(time.perf_counter() - began, 1)
-    about = {
+    return {
+        **result,
+        "wall_seconds": round(time.perf_counter() - began, 1),
         "device": pretrained.device_name(),
         "tokens_per_sample": round(int(batch["attention_mask"].sum()) / len(seen), 2),
+        **ask(model, encoded, unseen),
     }
-    return {**found, **about, **asked(unseen)}
 
 
 class ValuesBeside(LogFourierEmbedding):
-    """Adds what the value of a finished number says, a linear map from zeros of
-    :func:`log_features`, to the word vector of the token after it: (batch, seq, d_model).
+    """Layer that adds a linear map, from zeros, of :func:`log_features` of a number's value to the
+    word vector of the token after the number: (batch, seq, d_model).
 
     Args:
         d_model: dimension of the word vectors.
@@ -134,29 +139,34 @@ class ValuesBeside(LogFourierEmbedding):
         self.digits = digits
 
     def find(self, inputs_embeds: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
-        """Return the tokens that follow a number, bool (batch, seq), and its value there."""
+        """Return the tokens that follow a number, bool (batch, seq), and its value there, float64
+        (batch, seq).
+        """
         ids, length = batch["input_ids"], inputs_embeds.shape[1]
-        written = torch.isin(ids, torch.tensor(self.digits, device=ids.device))
-        places = torch.arange(length, device=ids.device).expand_as(ids)
-        others = places.masked_fill(written, length)
-        following = others.flip(1).cummin(1).values.flip(1)  # the next token that is no digit
+        is_digit = torch.isin(ids, torch.tensor(self.digits, device=ids.device))
+        positions = torch.arange(length, device=ids.device).expand_as(ids)
+        not_digit = positions.masked_fill(is_digit, length)
+        next_other = (
+            not_digit.flip(1).cummin(1).values.flip(1)
+        )  # position of the next token that is no digit
         row, start = batch["number_mask"].nonzero(as_tuple=True)
         inside = start + 1 < length
         row, start = row[inside], start[inside]
-        ends = following[row, start + 1]
-        row, start, ends = (one[ends < length] for one in (row, start, ends))
-        behind = torch.zeros_like(written)
+        end = next_other[row, start + 1]
+        row, start, end = (index[end < length] for index in (row, start, end))
+        follows = torch.zeros_like(is_digit)
         values = torch.ones_like(batch["number_value"])
-        behind[row, ends], values[row, ends] = True, batch["number_value"][row, start]
-        return behind, values
+        follows[row, end], values[row, end] = True, batch["number_value"][row, start]
+        return follows, values
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        """Return word vectors (n, d_model) plus the map of their values (n,)."""
         return words + self.project(log_features(rows).to(words.dtype))
 
 
 def log_features(values: Tensor) -> Tensor:
-    """Return what ``logfourier`` shows of values (n,): sign and zero flag, then cosine and sine of
-    2 pi log10(abs(x)) / T for its eight periods T, (n, 18).
+    """Return the features that ``logfourier`` shows of values (n,): sign and zero flag, then cosine
+    and sine of 2 pi log10(abs(x)) / T for its eight periods T, (n, 18).
     """
     zero = values == 0
     logarithms = values.abs().masked_fill(zero, 1.0).log10()
@@ -169,85 +179,87 @@ def log_features(values: Tensor) -> Tensor:
 
 
 def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Question]) -> Result:
-    """Return the share of answers that are right, digit for digit, and R²."""
-    prompts = [one.text for one in unseen]
+    """Return the shares of right answers and of answers that are no number."""
+    prompts = [question.text for question in unseen]
     if isinstance(model.embedding, ValuesBeside):
-        said = say_beside(model, encoded, prompts)
+        texts = write_with_values(model, encoded, prompts)
     else:
-        said = learning.say(model, encoded, prompts, f"1{END}", LONGEST, ROWS)
-    right = [str(one.answer) for one in unseen]
-    answers = [rounded(text, one.answer) for text, one in zip(said, unseen, strict=True)]
+        texts = learning.write_answers(model, encoded, prompts, f"1{END}", ANSWER_TOKENS, ROWS)
+    right = [str(question.answer) for question in unseen]
+    answers = [rounded(text, question.answer) for text, question in zip(texts, unseen, strict=True)]
     return {
         "asked": len(unseen),
         "exact": metrics.exact_match(answers, right),
         "unparseable": metrics.share_unparseable(answers),
-        "examples": [f"{one.text}{text}" for one, text in zip(unseen[:3], said, strict=False)],
+        "examples": [
+            f"{question.text}{text}" for question, text in zip(unseen[:3], texts, strict=False)
+        ],
     }
 
 
-def say_beside(model: NumberModel, encoded: Encoded, prompts: Sequence[str]) -> list[str]:
-    """Return what a model with values beside writes, greedily: the values are those of the prompt,
-    as nothing is read behind the answer.
+def write_with_values(model: NumberModel, encoded: Encoded, prompts: Sequence[str]) -> list[str]:
+    """Return the text that a model with :class:`ValuesBeside` writes after each prompt, greedily.
+    Only numbers of the prompt have values, as nothing is read after the answer.
     """
     model.eval()
-    said = []
+    texts = []
     for first in range(0, len(prompts), ROWS):
-        batch = encoded.like(prompts[first : first + ROWS]).batch()
-        rows = learning.placed(batch)
+        rows = learning.to_device(encoded.encode(prompts[first : first + ROWS]).batch())
         ends = rows["attention_mask"].sum(1)  # (rows,)
         rows = {
-            name: nn.functional.pad(stream, (0, LONGEST), value=int(name == "number_value"))
+            name: nn.functional.pad(stream, (0, ANSWER_TOKENS), value=int(name == "number_value"))
             for name, stream in rows.items()
         }
         each = torch.arange(len(ends), device=ends.device)
-        for step in range(LONGEST):
+        for step in range(ANSWER_TOKENS):
             with torch.no_grad():
                 logits = model(**rows).logits
             rows["input_ids"][each, ends + step] = logits[each, ends + step - 1].argmax(-1)
             rows["attention_mask"][each, ends + step] = 1
         for ids, end in zip(rows["input_ids"].tolist(), ends.tolist(), strict=True):
-            said.append(encoded.tokenizer.decode(ids[end : end + LONGEST]).split(END)[0])
-    return said
+            texts.append(encoded.tokenizer.decode(ids[end : end + ANSWER_TOKENS]).split(END)[0])
+    return texts
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Right answers, means over seeds, and learning curves."""
-    by = tables.gathered(
-        ((settings["task"], settings["numbers"]), result)
-        for settings, result in results
-        if settings["size"] == "small"
+    """Return a table of right answers, means over seeds, and learning curves."""
+    runs = tables.group_values(
+        ((settings["task"], settings["numbers"]), result) for settings, result in results
     )
-    rows = [
-        [f"`{numbers}`" if numbers != BESIDE else f"`{OWN}`, {BESIDE}",
-         *(tables.mean(one["exact"] for one in by.get((task, numbers), [])) for task in TASKS),
-         *(tables.mean((one["tokens_per_sample"] for one in by.get((task, numbers), [])[:1]), ".1f") for task in TASKS[::2]),
-         str(len(by.get((TASKS[0], numbers), [])))]
-        for numbers in NUMBERS
-    ]  # fmt: skip
+    rows = []
+    for numbers in NUMBERS:
+        by_task = {task: runs.get((task, numbers), []) for task in TASKS}
+        rows.append(
+            [
+                f"`{OWN_DIGITS}`, {BESIDE}" if numbers == BESIDE else f"`{numbers}`",
+                *(tables.mean(run["exact"] for run in some) for some in by_task.values()),
+                *(
+                    tables.mean((run["tokens_per_sample"] for run in by_task[task][:1]), ".1f")
+                    for task in ("sum", "word problem")
+                ),
+                str(len(by_task["sum"])),
+            ]
+        )
     heads = ["right answers", *TASKS, "tokens of a sum", "of a word problem", "seeds"]
     parts = [tables.markdown(heads, rows)]
     for task in TASKS:
         named = {
-            numbers: [against_tokens(one) for one in by[task, numbers]]
+            numbers: [against_tokens(run) for run in runs[task, numbers]]
             for numbers in NUMBERS
-            if (task, numbers) in by
+            if (task, numbers) in runs
         }
-        picture = plots / f"{NAME}_{task.replace(' ', '_')}.svg"
-        parts.append(
-            learning_curves(
-                picture, named, f"Right answers, {task}", "right answers", clock="tokens read"
-            )
-        )
+        picture, title = plots / f"{NAME}_{task.replace(' ', '_')}.svg", f"Right answers, {task}"
+        parts.append(learning_curves(picture, named, title, "right answers", clock="tokens read"))
     return "\n\n".join(filter(None, parts))
 
 
-def against_tokens(found: Result) -> Result:
-    """Return the result with the tokens read so far in its curve, in place of seconds: some runs had
-    a GPU, others a CPU.
+def against_tokens(result: Result) -> Result:
+    """Return the result with the tokens read so far in its curve, in place of seconds: some runs
+    had a GPU, others a CPU.
     """
-    last = found["curve"][-1][0]
-    curve = [[step, found["tokens"] * step / last, value] for step, _, value in found["curve"]]
-    return {**found, "curve": curve}
+    last = result["curve"][-1][0]
+    curve = [[step, result["tokens"] * step / last, value] for step, _, value in result["curve"]]
+    return {**result, "curve": curve}
 
 
 EXPERIMENT = Experiment(
@@ -264,11 +276,11 @@ EXPERIMENT = Experiment(
         " and 96% of the word problems; the model's own digits have 91%, 42% and 76%."
         " Values do not help here."
     ),
-    sure="Likely, by digits that know their places; one seed each.",
-    rows=(f"`{OWN}`", "`place:lsd`", "`fone:4,0`", "`xval`"),
+    confidence="Likely, by digits that know their places; one seed each.",
+    rows=(f"`{OWN_DIGITS}`", "`place:lsd`", "`fone:4,0`", "`xval`"),
     columns=("sum", "difference", "word problem"),
     picture="pretrained_lora_difference.svg",
-    differs=f"""\
+    setup=f"""\
 - **Model**: SmolLM2-135M-Instruct, LoRA of rank {pretrained.RANK} in all linear layers at {RATE:g}, the layer
   and the head at {NEW_RATE:g}. Some runs had a GPU, others a CPU.
 - **Training**: {STEPS["small"]} steps of {BATCH["small"]} answers, {SAMPLES["small"]:,} questions.

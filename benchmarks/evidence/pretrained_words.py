@@ -1,8 +1,8 @@
-"""Measure what switching costs a pretrained model: how well it still predicts words, before any
-training and while it gets used to another representation of numbers.
+"""The cost of another representation of numbers for a pretrained model: how well the model still
+predicts words, before any training and while it adapts.
 
 SmolLM2-135M-Instruct on pages of an encyclopedia; every weight is trained. The words are the same
-tokens in every representation: the loss is that of all tokens which belong to no number.
+tokens in every representation. Their loss is that of all tokens that belong to no number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.corpus import shared_folder
 from benchmarks.evidence import learning, pretrained, tables
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.learning import Course
+from benchmarks.evidence.learning import Schedule
 from benchmarks.evidence.plots import learning_curves
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok.representations import END_NUM, NUM
@@ -28,9 +28,9 @@ from numtok_torch import NumberDataset, NumberModel
 from numtok_torch.data.masking import IGNORED
 
 NAME = "pretrained_words"
-OWN = "digits:1,bare"
+OWN_DIGITS = "digits:1,bare"
 NUMBERS: dict[str, Any] = {
-    OWN: numtok.Digits(1, brackets=False),
+    OWN_DIGITS: numtok.Digits(1, brackets=False),
     "place:bare": numtok.PlaceValue(brackets=False),
     "digits:1": "digits:1",
     "place:lsd": "place:lsd",
@@ -41,17 +41,17 @@ NUMBERS: dict[str, Any] = {
     "fone:6,4": "fone:6,4",
 }
 SEEDS = {"smoke": (0,), "small": (0,), "full": (0, 1, 2)}  # a run takes 12 minutes of a core
-STEPS = {"smoke": 6, "small": 200, "full": 2000}
-PAGES = {"smoke": 3, "small": 300, "full": 420}
-HELD_OUT = 8  # one page of so many is not trained on
-ASKED = {"smoke": 400, "small": 600, "full": None}  # characters of a page that is held out
+STEPS = {"smoke": 3, "small": 200, "full": 2000}
+PAGES = {"smoke": 2, "small": 300, "full": 420}
+HELD_OUT = 8  # one page of so many is held out
+ASKED = {"smoke": 100, "small": 600, "full": None}  # characters of a held-out page
 BLOCK = {"smoke": 32, "small": 128, "full": 512}
-BATCH = {"smoke": 2, "small": 2, "full": 8}
+BATCH = {"smoke": 4, "small": 2, "full": 8}
 RATE, NEW_RATE = 1e-4, 3e-3
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """Every representation with every seed."""
+    """Return every representation with every seed."""
     return [
         [
             {"size": size, "numbers": numbers, "seed": seed}
@@ -62,7 +62,7 @@ def phases(size: str) -> list[list[Settings]]:
 
 
 def pages(size: str) -> tuple[list[str], list[str]]:
-    """Return pages to train on, and pages that are held out."""
+    """Return the pages of the training, and held-out pages."""
     folder = shared_folder()
     if folder is None:
         raise LookupError(
@@ -75,11 +75,11 @@ def pages(size: str) -> tuple[list[str], list[str]]:
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
-    """Train, and measure words on the way."""
+    """Train the model on text, and measure the cost of words on the way."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     seen_texts, unseen_texts = pages(size)
-    seen = encode(seen_texts, NUMBERS[numbers], folder, tokenizer=pretrained.folder())
-    seen, unseen = (blocks(seen, texts, BLOCK[size]) for texts in (seen_texts, unseen_texts))
+    encoded = encode(seen_texts, NUMBERS[numbers], folder, tokenizer=pretrained.folder())
+    seen, unseen = (blocks(encoded, texts, BLOCK[size]) for texts in (seen_texts, unseen_texts))
     torch.manual_seed(seed)
     layer = {"zero_init": True} if numbers.startswith("place") else {}
     model = NumberModel.build(
@@ -89,42 +89,42 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     asked = unseen.batch(objective="causal")
     words = words_alone(unseen, asked, unseen_texts)
     bytes_asked = sum(len(text.encode()) for text in unseen_texts)
-    before = bits(model, words, bytes_asked), bits(model, asked, bytes_asked)
-    course = Course(STEPS[size], BATCH[size], RATE, seed, new_rate=NEW_RATE, bfloat16=True)
-    found = learning.train(
+    words_before, all_before = bits(model, words, bytes_asked), bits(model, asked, bytes_asked)
+    schedule = Schedule(STEPS[size], BATCH[size], RATE, seed, new_rate=NEW_RATE, bfloat16=True)
+    result = learning.train(
         model,
-        learning.shuffled(batch, course),
-        course,
+        learning.shuffled_batches(batch, schedule),
+        schedule,
         lambda: bits(model, words, bytes_asked),
     )
-    spelled = model.head is None
+    spelled = model.head is None  # numbers are tokens, which the same loss covers
     return {
-        **found,
+        **result,
         "device": pretrained.device_name(),
-        "words_before": before[0],
-        "words_after": found["curve"][-1][2],
-        "all_before": before[1] if spelled else None,
+        "words_before": words_before,
+        "words_after": result["curve"][-1][2],
+        "all_before": all_before if spelled else None,
         "all_after": bits(model, asked, bytes_asked) if spelled else None,
         "tokens_of_held_out": sum(
-            len(unseen.rows[k]["input_ids"]) for k in range(len(unseen.rows))
+            len(unseen.rows[row]["input_ids"]) for row in range(len(unseen.rows))
         ),
     }
 
 
 def blocks(encoded: Encoded, texts: list[str], size: int) -> Encoded:
-    """Return the texts as rows of so many tokens, by the same tokenizer."""
+    """Return the texts as rows of ``size`` tokens, encoded by the same tokenizer."""
     batch = encoded.tokenizer.encode_batch(texts)
     rows = NumberDataset(batch, tokenizer=encoded.tokenizer, block_size=size)
     return Encoded(encoded.tokenizer, encoded.schema, rows)
 
 
 def words_alone(encoded: Encoded, batch: dict[str, Any], texts: list[str]) -> dict[str, Any]:
-    """Return the batch with the labels of words alone: none for a token that is a number, or a part
-    of one, or the space before it.
+    """Return the batch with labels for words alone: none for a token of a number, nor for the space
+    before it.
     """
     ids, tokens = batch["input_ids"].numpy(), encoded.tokenizer.tokens
-    opening = np.isin(ids, [tokens[one] for one in (NUM, " " + NUM) if one in tokens])
-    if END_NUM in tokens:  # what stands between is digits
+    opening = np.isin(ids, [tokens[name] for name in (NUM, " " + NUM) if name in tokens])
+    if END_NUM in tokens:  # digits stand between
         closing = ids == tokens[END_NUM]
         numbers = (opening.cumsum(1) > closing.cumsum(1)) | closing
     else:
@@ -134,16 +134,16 @@ def words_alone(encoded: Encoded, batch: dict[str, Any], texts: list[str]) -> di
 
 
 def _digits(encoded: Encoded, batch: dict[str, Any], texts: list[str]) -> Any:
-    """Return which tokens write numbers as the model's own digits, a token for each character, with
-    the space before them: bool (rows, tokens).
+    """Return which tokens are digits of a number, one token per character, or the space before it:
+    bool (rows, tokens).
     """
     ids, starts = batch["input_ids"].numpy(), np.argwhere(batch["number_mask"].numpy())
-    written = [len(one.text) for text in texts for one in numtok.extract(text)]
-    if len(written) != len(starts):
-        raise ValueError(f"{len(written)} numbers in the text, {len(starts)} in the rows")
+    lengths = [len(number.text) for text in texts for number in numtok.extract(text)]
+    if len(lengths) != len(starts):
+        raise ValueError(f"{len(lengths)} numbers in the text, {len(starts)} in the rows")
     space = encoded.tokenizer.encode("is 1").input_ids[-2]
     numbers = np.zeros(ids.shape, bool)
-    for (row, start), length in zip(starts, written, strict=True):
+    for (row, start), length in zip(starts, lengths, strict=True):
         numbers[row, start : start + length] = True
         if start and ids[row, start - 1] == space:
             numbers[row, start - 1] = True
@@ -151,43 +151,45 @@ def _digits(encoded: Encoded, batch: dict[str, Any], texts: list[str]) -> Any:
 
 
 def bits(model: NumberModel, batch: dict[str, Any], count: int) -> float:
-    """Return the bits that the labelled tokens of the batch cost, over so many bytes."""
+    """Return the loss on the labelled tokens of a batch, in bits, divided by ``count`` bytes."""
     model.eval()
     total = 0.0
     for first in range(0, len(batch["input_ids"]), 16):
         rows = {name: stream[first : first + 16] for name, stream in batch.items()}
         with torch.no_grad():
-            logits = model(**learning.placed(rows | {"labels": rows["labels"]})).logits
+            logits = model(**learning.to_device(rows)).logits
         targets = rows["labels"][:, 1:].to(logits.device).flatten()
         total += torch.nn.functional.cross_entropy(
             logits[:, :-1].flatten(0, 1).float(), targets, ignore_index=IGNORED, reduction="sum"
         ).item()
-    model.train()
     return round(total / math.log(2) / count, 5)
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Bits before and after, means over seeds, and learning curves."""
-    by = tables.gathered(
-        (settings["numbers"], result) for settings, result in results if settings["size"] == "small"
-    )
-    plain = by[OWN][0]["words_before"] if OWN in by else math.nan
-    rows = []
-    for numbers in filter(by.__contains__, NUMBERS):
-        runs = by[numbers]
-        rows.append([
+    """Return a table of bits before and after, means over seeds, and learning curves."""
+    by_row = tables.group_values((settings["numbers"], result) for settings, result in results)
+    plain = by_row[OWN_DIGITS][0]["words_before"] if OWN_DIGITS in by_row else math.nan
+    measures = ("words_before", "words_after", "all_before", "all_after")
+    rows = [
+        [
             f"`{numbers}`",
-            *(tables.mean((one[key] for one in runs), ".4f") for key in
-              ("words_before", "words_after", "all_before", "all_after")),
-            _paid_back(runs, plain),
-            f"{runs[0]['tokens_of_held_out']:,}",
-            str(len(runs)),
-        ])  # fmt: skip
-    heads = ["bits per byte", "words, before", f"words, after {STEPS['small']} steps", "words and numbers, before",
-             "after", "words as before, from step", "tokens", "seeds"]  # fmt: skip
+            *(
+                tables.mean((run[measure] for run in by_row[numbers]), ".4f")
+                for measure in measures
+            ),
+            _paid_back(by_row[numbers], plain),
+            f"{by_row[numbers][0]['tokens_of_held_out']:,}",
+            str(len(by_row[numbers])),
+        ]
+        for numbers in NUMBERS
+        if numbers in by_row
+    ]
+    after = f"words, after {STEPS['small']} steps"
+    heads = ["bits per byte", "words, before", after, "words and numbers, before", "after"]
+    heads += ["words as before, from step", "tokens", "seeds"]
     drawn = learning_curves(
         plots / f"{NAME}.svg",
-        by,
+        by_row,
         "Bits per byte of words",
         "bits per byte",
         share=False,
@@ -197,9 +199,11 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 
 
 def _paid_back(runs: list[Result], plain: float) -> str:
-    """Return from which watched step on the words cost at most what they did before any training."""
-    means = np.mean([one["curve"] for one in runs], axis=0)
-    if np.mean([one["words_before"] for one in runs]) <= plain:
+    """Return the step of the curve from which on words cost at most ``plain``, the cost with the
+    model's own digits before any training.
+    """
+    means = np.mean([run["curve"] for run in runs], axis=0)
+    if np.mean([run["words_before"] for run in runs]) <= plain:
         return "0"
     return next((f"{step:.0f}" for step, _, cost in means if cost <= plain), "not yet")
 
@@ -216,11 +220,11 @@ EXPERIMENT = Experiment(
         "Before training, words cost nothing more with the model's own digits, and 9 to 12% more in other"
         f" forms. After {STEPS['small']} steps it is 0 to 6% more, with `logfourier` 14%."
     ),
-    sure="Likely little; one seed each.",
+    confidence="Likely little; one seed each.",
     rows=("`digits:1,bare`", "`digits:1`", "`fone:6,4`"),
     columns=("words, before", f"words, after {STEPS['small']} steps"),
     picture="pretrained_words.svg",
-    differs=f"""\
+    setup=f"""\
 - **Model**: SmolLM2-135M-Instruct, all weights at {RATE:g}, the layer and the head at {NEW_RATE:g}. The forward
   pass is in bfloat16, on a processor with other work.
 - **Text**: {BATCH["small"]} rows of {BLOCK["small"]} tokens a step; {PAGES["small"]} pages of an encyclopedia, of

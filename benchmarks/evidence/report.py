@@ -1,5 +1,5 @@
-"""From results to docs/evidence.md, a page of short answers, and docs/evidence/, a page for each
-experiment.
+"""Write docs/evidence.md, a page of short answers, and docs/evidence/, a page for each experiment,
+from the stored results.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.evidence import tables
-from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.experiment import SIZE, Experiment
 from benchmarks.evidence.store import Result, Settings, Store, slug
 from numtok.files import write_file
 
 DOCS = Path(__file__).parents[2] / "docs"
-SIZE = "small"  # of the runs that are counted
 METHOD = "method.md"
 INTRODUCTION = f"""# Evidence
 
@@ -68,26 +67,26 @@ So an hour settles the first question. The small models here would hardly gain f
 
 
 def overview(experiments: Iterable[Experiment], store: Store, size: str) -> str:
-    """Return a table of all experiments: question, verdict in a word, and runs done."""
+    """Return a Markdown table of all experiments: question, name, verdict in a word, and runs done."""
     rows = []
-    for one in experiments:
-        done, total = _done(one, store, size)
-        verdict = re.split("[.:,]| of ", one.sure)[0]
-        rows.append([one.question, f"`{one.name}`", verdict, f"{done} of {total}"])
+    for experiment in experiments:
+        done, total = _done(experiment, store, size)
+        verdict = re.split("[.:,]| of ", experiment.confidence)[0]
+        rows.append([experiment.question, f"`{experiment.name}`", verdict, f"{done} of {total}"])
     return tables.markdown(["", "experiment", "verdict", "runs done"], rows)
 
 
 def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> list[Path]:
-    """Write docs/evidence.md and the pages of docs/evidence/; return their paths. Experiments
-    without results have none.
+    """Write docs/evidence.md and the pages of docs/evidence/, and return their paths. Experiments
+    without results get no page.
     """
     experiments = list(experiments)
     answers, pages = [INTRODUCTION], {METHOD: RUNNING.format(hours=_cpu_hours(experiments, store))}
-    for one in experiments:
-        if results := store.all(one.results):
-            section = one.section(results, docs / "images")
-            answers.append(_answer(one, section, store))
-            pages[f"{one.name}.md"] = _page(one, section, results, store)
+    for experiment in experiments:
+        if results := store.all(experiment.results, SIZE):
+            section = experiment.section(results, docs / "images")
+            answers.append(_answer(experiment, section, store))
+            pages[f"{experiment.name}.md"] = _page(experiment, section, results, store)
     paths = {docs / "evidence.md": "\n".join(answers)}
     paths |= {docs / "evidence" / name: page for name, page in pages.items()}
     (docs / "evidence").mkdir(parents=True, exist_ok=True)
@@ -96,46 +95,46 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> list[P
     return list(paths)
 
 
-def _answer(one: Experiment, section: str, store: Store) -> str:
-    """Return the section of docs/evidence.md."""
-    picture = re.search(rf"!\[([^]:]*)[^]]*\]\((\w+/{re.escape(one.picture)})\)", section)
-    done, total = _done(one, store, SIZE)
+def _answer(experiment: Experiment, section: str, store: Store) -> str:
+    """Return the section about an experiment in docs/evidence.md."""
+    picture = re.search(rf"!\[([^]:]*)[^]]*\]\((\w+/{re.escape(experiment.picture)})\)", section)
+    done, total = _done(experiment, store, SIZE)
     missing = f" {done} of {total} runs are done." * (done < total)
     parts = [
-        f"## {one.question}",
-        one.result,
-        tables.excerpt(section, one.rows, one.columns, one.labels),
+        f"## {experiment.question}",
+        experiment.result,
+        tables.excerpt(section, experiment.rows, experiment.columns, experiment.labels),
         f"![{re.sub(' and against .*', '', picture[1])}]({picture[2]})" if picture else "",
-        f"**How sure:** {one.sure}{missing} [All figures](evidence/{one.name}.md).",
+        f"**How sure:** {experiment.confidence}{missing} [All figures](evidence/{experiment.name}.md).",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _page(
-    one: Experiment, section: str, results: list[tuple[Settings, Result]], store: Store
+    experiment: Experiment, section: str, results: list[tuple[Settings, Result]], store: Store
 ) -> str:
-    """Return docs/evidence/NAME.md."""
+    """Return the page docs/evidence/NAME.md of an experiment."""
     parts = [
-        f"# {one.question}",
-        f"Experiment `{one.name}`: {one.paper}. All questions: [Evidence](../evidence.md)."
+        f"# {experiment.question}",
+        f"Experiment `{experiment.name}`: {experiment.paper}. All questions: [Evidence](../evidence.md)."
         f" Rules of all experiments: [How the experiments are run]({METHOD}).",
-        f"## Verdict\n\n{one.verdict}",
-        f"## The paper's result\n\n{one.claim}",
+        f"## Verdict\n\n{experiment.verdict}",
+        f"## The paper's result\n\n{experiment.claim}",
         f"## Results\n\n{section.replace('](images/', '](../images/')}",
-        one.seen(results),
-        f"## Settings\n\n{one.differs}",
-        f"## Runs\n\n{_runs(one, results, store)}",
-        _shortest(one, results),
+        experiment.observations(results),
+        f"## Settings\n\n{experiment.setup}",
+        f"## Runs\n\n{_runs(experiment, results, store)}",
+        _shortest(experiment, results),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store) -> str:
-    """Return a table of how many runs there are, with which seeds, how long, and on what."""
+def _runs(experiment: Experiment, results: list[tuple[Settings, Result]], store: Store) -> str:
+    """Return a table with the count of runs, their seeds, hours of training, and versions."""
     seeds = sorted({settings["seed"] for settings, _ in results if "seed" in settings})
     hours = sum(result.get("seconds", 0) for _, result in results) / 3600
     trained = [result for _, result in results if "seconds" in result]
-    done, total = _done(one, store, SIZE)
+    done, total = _done(experiment, store, SIZE)
     rows = [["runs", f"{done} of {total}"]]
     if seeds:
         rows.append(["seeds", ", ".join(map(str, seeds))])
@@ -143,35 +142,39 @@ def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store)
         curves = sum("curve" in result for result in trained)
         rows.append(["training", f"{hours:.1f} hours"])
         rows.append(["learning curves", f"of {curves} of {len(trained)} trainings"])
-    rows += [[name, ", ".join(versions)] for name, versions in store.made_with(one.results).items()]
+    rows += [
+        [name, ", ".join(versions)]
+        for name, versions in store.versions_used(experiment.results, SIZE).items()
+    ]
     return tables.markdown(rows[0], rows[1:])
 
 
-def _shortest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
-    """Return how to make the shortest of its trainings again."""
-    made = {slug(settings): result for settings, result in results if settings["size"] == SIZE}
-    if not made:
-        return ""
-    name = min(made, key=lambda name: made[name].get("seconds", math.inf)).removeprefix(SIZE)
+def _shortest(experiment: Experiment, results: list[tuple[Settings, Result]]) -> str:
+    """Return a sentence with the command that repeats the shortest run."""
+    seconds = {slug(settings): result.get("seconds", math.inf) for settings, result in results}
+    name = min(seconds, key=seconds.__getitem__).removeprefix(SIZE)
     match = f"--match={name}" if name.startswith("-") else f"--match {name}"
     return (
         "The shortest run once more:"
-        f" `python -m benchmarks.evidence {one.name} {match} --into again`."
+        f" `python -m benchmarks.evidence {experiment.name} {match} --into again`."
     )
 
 
-def _done(one: Experiment, store: Store, size: str) -> tuple[int, int]:
-    """Return how many runs of a size are done, and how many there are."""
-    runs = [settings for phase in one.phases(size) for settings in phase]
-    return sum(store.get(one.results, settings) is not None for settings in runs), len(runs)
+def _done(experiment: Experiment, store: Store, size: str) -> tuple[int, int]:
+    """Return how many runs of a size have a result, and how many runs there are."""
+    runs = [settings for phase in experiment.phases(size) for settings in phase]
+    return sum(store.get(experiment.results, settings) is not None for settings in runs), len(runs)
 
 
 def _cpu_hours(experiments: list[Experiment], store: Store) -> float:
-    names = {one.results: None for one in experiments}
+    """Return the hours of training on a CPU core in all small runs but those of the pretrained
+    model.
+    """
+    names = {experiment.results: None for experiment in experiments}
     seconds = (
         result.get("seconds", 0)
         for name in names
-        for _, result in store.all(name)
+        for _, result in store.all(name, SIZE)
         if "device" not in result
     )
     return float(sum(seconds)) / 3600

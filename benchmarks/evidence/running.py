@@ -1,4 +1,4 @@
-"""Make the runs that have no result.
+"""Make the runs that have no result yet.
 
 In: an experiment, and the store. Out: more results in the store, and one line about each run.
 """
@@ -20,25 +20,25 @@ from benchmarks.evidence.store import Settings, Store, slug
 
 
 def run_missing(name: str, size: str, match: str, jobs: int, store: Store, into: Store) -> int:
-    """Make them, the cheapest first.
+    """Make the runs of an experiment that ``into`` lacks, phase after phase.
 
     Args:
-        name: of the experiment.
+        name: name of the experiment.
         size: see :mod:`benchmarks.evidence.experiment`.
-        match: only those whose file name holds this.
-        jobs: so many at once, each in a process of its own; 1 for this process.
-        store: the results that a run rests on: those of a search, or a pretrained model.
-        into: the results of which some are missing, and which gets them; mostly the same.
+        match: make only runs whose file name contains this text.
+        jobs: runs at once, each in a process of its own; 1 for this process.
+        store: results that a run depends on, those of a search or a pretrained model.
+        into: the store that gets the results, mostly the same.
 
     Returns:
-        How many failed; the others have their results.
+        The count of runs that failed. The results of all others are stored.
     """
-    failed, one = 0, EXPERIMENTS[name]
-    for phase in one.phases(size):
+    failed, experiment = 0, EXPERIMENTS[name]
+    for phase in experiment.phases(size):
         missing = [
             settings
             for settings in phase
-            if match in slug(settings) and into.get(one.results, settings) is None
+            if match in slug(settings) and into.get(experiment.results, settings) is None
         ]
         with _pool(jobs) as pool:
             runs = {
@@ -66,10 +66,10 @@ def _pool(jobs: int) -> Executor:
 
 
 def run_one(name: str, settings: Settings, results: Path, into: Path) -> str:
-    """One run, in a process of its own; its result is kept in ``into``."""
+    """Make one run, store its result in the folder ``into``, and return how long it took."""
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    store, began = Store(results), time.perf_counter()
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="numtok-evidence-") as folder:
-        found = EXPERIMENTS[name].run(settings, store, Path(folder))
-    Store(into).put(EXPERIMENTS[name].results, settings, found)
+        result = EXPERIMENTS[name].run(settings, Store(results), Path(folder))
+    Store(into).put(EXPERIMENTS[name].results, settings, result)
     return f"{time.perf_counter() - began:.0f} s"

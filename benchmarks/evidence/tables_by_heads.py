@@ -1,12 +1,13 @@
-"""A real task: a column of a table from the others, as text, beside yardsticks that get the columns.
+"""Predict a column of a real table from the others, as text. Yardsticks get the columns themselves.
 
-Each row of a table of scikit-learn becomes a line, ``age 59, bmi 32.1 = 151;``, and a model that is
-trained on four folds writes the number behind the ``=`` for the fifth.
+Each row of a table of scikit-learn becomes a line, ``age 59, bmi 32.1 = 151;``. A model is trained
+on four folds, and writes the number after the ``=`` for the fifth.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,16 @@ from benchmarks.evidence import learning, tables
 from benchmarks.evidence.arithmetic import END, first_value
 from benchmarks.evidence.corpus import encode
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.learning import Course
-from benchmarks.evidence.plots import dots, learning_curves, shown
+from benchmarks.evidence.learning import Schedule
+from benchmarks.evidence.plots import dots, learning_curves, picture_link
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberHead, NumberModel, head_from_config, head_from_schema
 
 NAME = "tables_by_heads"
 BOOSTING, LINEAR = "gradient boosting", "linear regression"
-YARDSTICKS = (BOOSTING, LINEAR)  # get the columns
+YARDSTICKS = (BOOSTING, LINEAR)  # read the columns, not text
 LOG, BINS = "xval:log", "quantile_bins:32,soft"
-SWAPPED = {  # the two that come nearest, each with the head of the other
+SWAPPED = {  # the two best representations, each with the head of the other
     f"{LOG}, head of the bins": (LOG, BINS),
     f"{BINS}, head of {LOG}": (BINS, LOG),
 }
@@ -44,40 +45,41 @@ REPRESENTATIONS = (
     "digits:1",
 )
 TABLES = {"diabetes": "progression", "wine": "alcohol", "breast cancer": "worst compactness"}
-SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2)}  # of the folds and the weights
+SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2)}  # seeds of the folds and the weights
 STEPS = {"smoke": 10, "small": 250, "full": 5000}
+ROWS = {"smoke": 40, "small": None, "full": None}  # rows of a table; None for all
 FOLDS = {"smoke": 2, "small": 5, "full": 5}
-TRUNK = {"smoke": (32, 1), "small": (32, 2), "full": (128, 4)}
+MODEL_SIZE = {"smoke": (32, 1), "small": (32, 2), "full": (128, 4)}
 BATCH, RATE = 32, 0.002
 
 Floats = npt.NDArray[np.float64]
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The yardsticks, then every representation."""
-    tables_of = {"smoke": ("wine",), "small": ("diabetes", "breast cancer")}.get(
-        size, tuple(TABLES)
-    )
+    """Return the yardsticks, then every representation, for every table and seed."""
+    names = ("wine",) if size == "smoke" else tuple(TABLES)
+    if size == "small":
+        names = ("diabetes", "breast cancer")
     return [
         [
             {"size": size, "table": table, "numbers": numbers, "seed": seed}
             for seed in SEEDS[size]
-            for table in tables_of
+            for table in names
             for numbers in ((BOOSTING, "xval", "digits:1") if size == "smoke" else rows_of(table))
         ]
     ]
 
 
 def rows_of(table: str) -> list[str]:
-    """What is compared on a table: the yardsticks, and every representation; ``fone:4,4`` holds all
-    numbers of diabetes, and leaves some of the others as text.
+    """Return the yardsticks and representations that are compared on a table. ``fone:4,4`` holds
+    all numbers of diabetes, and leaves some numbers of the other tables as text.
     """
-    every = (*YARDSTICKS, *REPRESENTATIONS)
-    return [one for one in every if one != "fone:4,7" or table != "diabetes"]
+    rows = (*YARDSTICKS, *REPRESENTATIONS)
+    return [row for row in rows if row != "fone:4,7" or table != "diabetes"]
 
 
 def table(name: str) -> tuple[list[str], Floats, Floats]:
-    """Names of the columns, their values (rows, columns), and the column that is asked for."""
+    """Return the names of the columns, their values (rows, columns), and the column to predict."""
     from sklearn import datasets
 
     load: dict[str, Callable[[], Any]] = {
@@ -85,61 +87,59 @@ def table(name: str) -> tuple[list[str], Floats, Floats]:
         "wine": datasets.load_wine,
         "breast cancer": datasets.load_breast_cancer,
     }
-    found = load[name]()
-    names = [str(one).replace("/", " ").replace("_", " ") for one in found.feature_names]
-    values = np.asarray(found.data, np.float64)
+    loaded = load[name]()
+    names = [str(column).replace("/", " ").replace("_", " ") for column in loaded.feature_names]
+    values = np.asarray(loaded.data, np.float64)
     if name == "diabetes":
-        return names, values, np.asarray(found.target, np.float64)
-    chosen = names.index(TABLES[name])
-    # of breast cancer, the means say what is asked of the worst
-    kept = [k for k, one in enumerate(names) if k != chosen and not one.startswith("worst")]
+        return names, values, np.asarray(loaded.target, np.float64)
+    target = names.index(TABLES[name])
+    # breast cancer has each quantity as mean, error and worst; the means are kept
+    kept = [k for k, column in enumerate(names) if k != target and not column.startswith("worst")]
     kept = [k for k in kept if not names[k].endswith("error")]
-    return [names[k] for k in kept], values[:, kept], values[:, chosen]
+    return [names[k] for k in kept], values[:, kept], values[:, target]
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
-    """Train on all folds but one, and ask that one; each once."""
+    """Train on all folds but one, and predict that one, for every fold."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     names, values, answers = table(settings["table"])
+    values, answers = values[: ROWS[size]], answers[: ROWS[size]]
     folds = np.random.default_rng(seed).permutation(len(values)) % FOLDS[size]
-    scores, about = [], []
+    lines = np.array([line(names, *row) for row in zip(values, answers, strict=True)], dtype=object)
+    scores, trainings = [], []
     for fold in range(FOLDS[size]):
         seen = folds != fold
+        score = functools.partial(scored, right=answers[~seen], known=answers[seen])
         if numbers in YARDSTICKS:
-            said = by_columns(numbers, values[seen], answers[seen], values[~seen])
-            scores.append(scored(said, answers[~seen], answers[seen]))
+            scores.append(score(by_columns(numbers, values[seen], answers[seen], values[~seen])))
         else:
-            lines = [line(names, one, y) for one, y in zip(values, answers, strict=True)]
-            some = np.array(lines, dtype=object)
-            parts = list(some[seen]), list(some[~seen])
-            score = functools.partial(scored, right=answers[~seen], known=answers[seen])
-            found = written(numbers, *parts, score, (size, seed), folder)
-            about.append(found)
-            scores.append(found["scores"])
-    found = {key: [round(one[key], 4) for one in scores] for key in scores[0]}
-    if about:
-        found["losses"] = list(np.mean([one["losses"] for one in about], axis=0).round(5))
-        found["seconds"] = round(sum(one["seconds"] for one in about), 1)
-        found["curve"] = np.mean([one["curve"] for one in about], axis=0).round(4).tolist()
-    return {"rows": len(values), **found}
+            texts = list(lines[seen]), list(lines[~seen])
+            trainings.append(train_on_text(numbers, *texts, score, (size, seed), folder))
+            scores.append(trainings[-1]["scores"])
+    result = {key: [round(one[key], 4) for one in scores] for key in scores[0]}
+    if trainings:
+        result["losses"] = list(np.mean([one["losses"] for one in trainings], axis=0).round(5))
+        result["seconds"] = round(sum(one["seconds"] for one in trainings), 1)
+        result["curve"] = np.mean([one["curve"] for one in trainings], axis=0).round(4).tolist()
+    return {"rows": len(values), **result}
 
 
 def line(names: list[str], values: Floats, answer: float) -> str:
-    """A row as text."""
+    """Return a row of a table as text."""
     columns = (f"{name} {value:.5g}" for name, value in zip(names, values, strict=True))
     return f"{', '.join(columns)} = {answer:.5g}{END}"
 
 
 def by_columns(name: str, values: Floats, answers: Floats, unseen: Floats) -> Floats:
-    """What a yardstick says."""
+    """Return the predictions of a yardstick for unseen rows of columns."""
     from sklearn.ensemble import GradientBoostingRegressor
     from sklearn.linear_model import LinearRegression
 
-    kind = LinearRegression() if name == LINEAR else GradientBoostingRegressor(random_state=0)
-    return np.asarray(kind.fit(values, answers).predict(unseen), np.float64)
+    model = LinearRegression() if name == LINEAR else GradientBoostingRegressor(random_state=0)
+    return np.asarray(model.fit(values, answers).predict(unseen), np.float64)
 
 
-def written(
+def train_on_text(
     numbers: str,
     seen: list[str],
     unseen: list[str],
@@ -147,121 +147,139 @@ def written(
     size_and_seed: tuple[str, int],
     folder: Path,
 ) -> Result:
-    """Train, and score what the model writes behind the ``=``."""
+    """Train a model on the text of rows, and score what it writes for unseen rows.
+
+    Args:
+        numbers: row of the page's table.
+        seen: texts of the training.
+        unseen: texts whose last number is asked.
+        score: returns the scores of the answers.
+        size_and_seed: size of the runs, and seed of the weights.
+        folder: folder for text, tokenizer and Parquet.
+    """
     size, seed = size_and_seed
-    own, of_head = SWAPPED.get(numbers, (numbers, numbers))
-    encoded = encode(seen, own, folder / "own")
+    representation, of_head = SWAPPED.get(numbers, (numbers, numbers))
+    encoded = encode(seen, representation, folder / "own")
     torch.manual_seed(seed)
-    model = learning.llama(encoded, *TRUNK[size], positions=512)
-    if of_head != own:
+    width = MODEL_SIZE[size][0]
+    model = learning.build_llama(encoded, *MODEL_SIZE[size], positions=512)
+    if of_head != representation:
         other = encode(seen, of_head, folder / "other").schema
-        model = NumberModel(model.backbone, model.embedding, other_head(other, TRUNK[size][0]))
-    course = Course(STEPS[size], BATCH, RATE, seed)
-    batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
-    prompts = [one[: one.index("=") + 1] for one in unseen]
+        model = NumberModel(model.backbone, model.embedding, other_head(other, width))
+    schedule = Schedule(STEPS[size], BATCH, RATE, seed)
+    batch = encoded.batch(labels=encoded.answer_labels("1 ="), objective="causal")
+    prompts = [text[: text.index("=") + 1] for text in unseen]
 
     def scores() -> dict[str, float]:
-        said = learning.say(model, encoded, prompts, f"= 1{END}", 12)
-        return score(np.array([first_value(one) for one in said]))
+        texts = learning.write_answers(model, encoded, prompts, f"= 1{END}", 12)
+        return score(np.array([first_value(text) for text in texts]))
 
-    found = learning.train(
-        model, learning.shuffled(batch, course), course, lambda: scores()["error"]
+    result = learning.train(
+        model, learning.shuffled_batches(batch, schedule), schedule, lambda: scores()["error"]
     )
-    return {**found, "scores": scores()}
+    return {**result, "scores": scores()}
 
 
 def other_head(schema: pa.Schema, width: int) -> NumberHead:
-    """The head of other data, with all that these give it, for the values of any representation."""
+    """Return the head of another representation, with what was fitted to its data, for the values
+    of any representation.
+    """
     config = head_from_schema(schema, width).config()
     return head_from_config(
         config | ({"target": "number_value"} if "target" in config else {}), width
     )
 
 
-def scored(said: Floats, right: Floats, known: Floats) -> dict[str, float]:
-    """The mean absolute error over that of always saying the median of what is known, and R², of
-    what is said; it is held to the range of what is known, whose mean is taken for NaN.
+def scored(predicted: Floats, right: Floats, known: Floats) -> dict[str, float]:
+    """Return the mean absolute error relative to that of the median of ``known``, the share of
+    answers that are no number, and R².
+
+    Args:
+        predicted: answers. NaN counts as the mean of ``known``; others are clipped to its range.
+        right: right answers.
+        known: answers of the training.
     """
-    no_number = float(np.isnan(said).mean())
-    said = np.where(np.isnan(said), known.mean(), said).clip(known.min(), known.max())
-    error = np.abs(said - right).mean() / np.abs(np.median(known) - right).mean()
+    no_number = float(np.isnan(predicted).mean())
+    predicted = np.where(np.isnan(predicted), known.mean(), predicted)
+    left = predicted.clip(known.min(), known.max()) - right
     return {
-        "error": float(error),
+        "error": float(np.abs(left).mean() / np.abs(np.median(known) - right).mean()),
         "no_number": no_number,
-        "r2": float(1 - np.square(said - right).mean() / np.square(right - right.mean()).mean()),
+        "r2": float(1 - np.square(left).mean() / np.square(right - right.mean()).mean()),
     }
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Errors and R² of all tables, means over folds and seeds, and their spread."""
-    by = by_row(results)
-    named = [name for name in TABLES if any(name in found for found in by.values())]
-    rows = [
+    """Return a table of errors and R², means over folds and seeds, and pictures."""
+    rows = by_row(results)
+    names = [name for name in TABLES if any(name in scores for scores in rows.values())]
+    lines = [
         [
             numbers if numbers in YARDSTICKS else f"`{numbers}`",
-            *(cell for name in named for cell in _cells(found.get(name))),
+            *(cell for name in names for cell in _cells(scores.get(name))),
         ]
-        for numbers, found in by.items()
+        for numbers, scores in rows.items()
     ]
-    kept = complete(results)
+    seeds = complete(results)
     heads = [
         head
-        for name in named
-        for head in (f"{name} {tables.seeds(kept[name])}, error", "R²", "better than the median")
+        for name in names
+        for head in (
+            f"{name} {tables.seed_count(seeds[name])}, error",
+            "R²",
+            "better than the median",
+        )
     ]
-    table_of_all = tables.markdown(["", *heads], rows)
+    table_of_all = tables.markdown(["", *heads], lines)
     if not rows:
         return table_of_all
     picture = plots / f"{NAME}.svg"
-    values = {
-        numbers: {name: one["error"] for name, one in found.items()}
-        for numbers, found in by.items()
+    errors = {
+        numbers: {name: score["error"] for name, score in scores.items()}
+        for numbers, scores in rows.items()
     }
-    dots(picture, values, "mean absolute error, 1 for always saying the median")
-    parts = [table_of_all, shown(picture, "Errors by table, with their spread", by)]
-    for name in TABLES:
-        of = tables.gathered(
-            (one["numbers"], found) for one, found in results if one["table"] == name
+    dots(picture, errors, "mean absolute error, 1 for always saying the median")
+    parts = [table_of_all, picture_link(picture, "Errors by table, with their spread", rows)]
+    for name in names:
+        runs = tables.group_values(
+            (settings["numbers"], result)
+            for settings, result in results
+            if settings["table"] == name
         )
-        if all("curve" in one for some in of.values() for one in some if "losses" in one):
-            curves = plots / f"{NAME}_{name.replace(' ', '_')}.svg"
-            parts.append(learning_curves(curves, of, f"Error on {name}", "error", share=False))
+        curves, y = plots / f"{NAME}_{name.replace(' ', '_')}.svg", f"Error on {name}"
+        parts.append(learning_curves(curves, runs, y, "error", share=False))
     return "\n\n".join(filter(None, parts))
 
 
-def _cells(found: Result | None) -> list[str]:
-    if found is None:
+def _cells(scores: Result | None) -> list[str]:
+    """Return the cells of a table for a row."""
+    if scores is None:
         return ["", "", ""]
-    better = f"in {sum(error < 1 for error in found['error'])} of {len(found['error'])} folds"
-    return [*(tables.mean(found[key], ".2f") for key in ("error", "r2")), better]
+    better = f"in {sum(error < 1 for error in scores['error'])} of {len(scores['error'])} folds"
+    return [*(tables.mean(scores[key], ".2f") for key in ("error", "r2")), better]
 
 
 def by_row(results: list[tuple[Settings, Result]]) -> dict[str, dict[str, Result]]:
-    """By representation, then by table: what each fold of each complete seed gave."""
-    kept = complete(results)
-    by = tables.gathered(
+    """Return the scores of all folds and complete seeds, by representation, then by table."""
+    seeds = complete(results)
+    runs = tables.group_values(
         ((settings["numbers"], settings["table"]), result)
         for settings, result in results
-        if settings["size"] == "small" and settings["seed"] in kept[settings["table"]]
+        if settings["seed"] in seeds[settings["table"]]
     )
-    found: dict[str, dict[str, Result]] = {name: {} for name in (*YARDSTICKS, *REPRESENTATIONS)}
-    for (numbers, name), some in by.items():
-        found[numbers][name] = {
-            key: [value for one in some for value in one[key]] for key in ("error", "r2")
+    rows: dict[str, dict[str, Result]] = {name: {} for name in (*YARDSTICKS, *REPRESENTATIONS)}
+    for (numbers, name), some in runs.items():
+        rows[numbers][name] = {
+            key: [value for run in some for value in run[key]] for key in ("error", "r2")
         }
-    return {numbers: of for numbers, of in found.items() if of}
+    return {numbers: scores for numbers, scores in rows.items() if scores}
 
 
 def complete(results: list[tuple[Settings, Result]]) -> dict[str, list[int]]:
-    """By table, the seeds that every row has."""
-    there = [settings for settings, _ in results if settings["size"] == "small"]
+    """Return the seeds for which every row of a table has a result, by table."""
+    runs = Counter((settings["table"], settings["seed"]) for settings, _ in results)
     return {
-        name: [
-            seed
-            for seed in SEEDS["small"]
-            if sum((one["table"], one["seed"]) == (name, seed) for one in there)
-            == len(rows_of(name))
-        ]
+        name: [seed for seed in SEEDS["small"] if runs[name, seed] == len(rows_of(name))]
         for name in TABLES
     }
 
@@ -278,7 +296,7 @@ EXPERIMENT = Experiment(
         "No model is as good as a straight line through the columns. Soft quantile bins come nearest on"
         " diabetes; on breast cancer `xval:log` is as near."
     ),
-    sure="Not shown, with three seeds of five folds; two tables of some 500 rows.",
+    confidence="Not shown, with three seeds of five folds; two tables of some 500 rows.",
     rows=(LINEAR, "`xval:log`", "`quantile_bins:32,soft`", "`digits:1`"),
     columns=("diabetes, error", "breast cancer, error"),
     labels={
@@ -286,10 +304,10 @@ EXPERIMENT = Experiment(
         "breast cancer, error": "breast cancer: error over the median's",
     },
     picture="tables_by_heads.svg",
-    differs=f"""\
+    setup=f"""\
 - **Tables**: two of scikit-learn as text. Diabetes has 442 rows; the progression is predicted from 10
   columns. Breast cancer has 569 rows; the worst compactness is predicted from 10 means.
-- **Model**: a Llama of width {TRUNK["small"][0]} with {TRUNK["small"][1]} layers and random weights,
+- **Model**: a Llama of width {MODEL_SIZE["small"][0]} with {MODEL_SIZE["small"][1]} layers and random weights,
   {STEPS["small"]:,} steps of {BATCH}, one rate.
 - **Folds**: {FOLDS["small"]} with each seed; ± is over all of these.
 - **Error**: the mean absolute error, over that of always answering the median. Answers are clipped to

@@ -1,15 +1,15 @@
-"""xVal, table 3: the value of an expression, as a masked number; what was not seen is asked for
-too, which xval_interpolation shows.
+"""xVal, table 3: the value of an expression, as a masked number. The runs also ask for values
+outside the training data, which xval_interpolation shows.
 
-All encodings get the same trunk, which sees every token, as many steps and samples, and the same
-search: two rates on two operands; the one with the lowest loss on unseen expressions is taken, of a
-seed that is in no table.
-xVal, whose sequences are a third as long as those of P10, is also trained for three times the steps,
-which is as many tokens and about its time. No operand of the training data has a magnitude between
-2 and 2.5, or above 5, and no answer one between 3 and 3.5: models are also asked for expressions that
-have one there. B1999, FP15, three and four operands learn too little in so few steps: they are for
-``--full``. Beside the encodings of the paper stands another value in one token, ``logfourier``, with
-xVal's head.
+All encodings get the same model, which sees every token, as many steps and samples, and the same
+search: two rates are tried on two operands, with a seed that is in no table, and the rate with the
+lowest loss on unseen expressions is taken. xVal, whose sequences are a third as long as those of
+P10, is also trained for three times the steps, which is as many tokens and about the time of P10.
+
+No operand of the training has a magnitude between 2 and 2.5, or above 5, and no answer one between
+3 and 3.5. Models are also asked for expressions with such an operand or answer. B1999, FP15, three
+and four operands learn too little in so few steps, and are left to ``--full``. Beside the encodings
+of the paper stands ``logfourier``, another value in one token, with xVal's head.
 """
 
 from __future__ import annotations
@@ -27,52 +27,54 @@ from benchmarks.evidence import learning, tables
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.expressions import ANSWERS, Expression, expressions, is_in
-from benchmarks.evidence.learning import Course
+from benchmarks.evidence.learning import Schedule
 from benchmarks.evidence.plots import learning_curves
-from benchmarks.evidence.store import Result, Settings, Store
+from benchmarks.evidence.store import Result, Settings, Store, without_search
 from numtok.representations import SingleToken
 from numtok_torch import XVAL_MASKING, NumberModel, head_from_schema, metrics, xval_gpt2
 
 NAME = "xval_expressions"
-ANOTHER = "logfourier"  # no encoding of the paper
+ANOTHER = "logfourier"  # not in the paper
 REPRESENTATIONS = ("xval", ANOTHER, "p10", "p1000")
-OF_FULL = ("b1999", "fp15")
-MORE = (3, 4)  # operands, of the full size
+FULL_ONLY = ("b1999", "fp15")
+MORE_OPERANDS = (3, 4)  # of the full size
 RATES = (0.001, 0.002)
-SEEDS = (1, 2, 3)  # after the search, which has 0
-SEEDS_OF_VALUES = (*SEEDS, 4)  # of what takes one token, which is quick
-WHERE = ("seen", "gap", "beyond")  # operands
-STEPS = {"smoke": 30, "small": 2000, "full": 100_000}
+SEEDS = (1, 2, 3)  # the search has seed 0
+VALUE_SEEDS = (*SEEDS, 4)  # of encodings with one token, which train quickly
+OPERANDS = ("seen", "gap", "beyond")  # ranges of operands
+STEPS = {"smoke": 20, "small": 2000, "full": 100_000}
 SAMPLES = {"smoke": 100, "small": 100_000, "full": 1_000_000}
-HELD_OUT = {"smoke": 20, "small": 1000, "full": 10_000}
-# width, layers, heads; full: the paper's
-TRUNK = {
+HELD_OUT = {"smoke": 10, "small": 1000, "full": 10_000}
+MODEL_SIZE = {  # width, layers, heads; full: the paper's
     "smoke": (32, 1, 2),
     "small": (128, 3, 4),
     "full": (768, 6, 6),
 }
 BATCH = {"smoke": 32, "small": 64, "full": 64}
-ROWS = ("xval", "xval, longer", *REPRESENTATIONS[1:])  # of the tables
-HEAD = {ANOTHER: f"`{ANOTHER}`, scalar head"}
+ROWS = ("xval", "xval, longer", *REPRESENTATIONS[1:])  # rows of the tables
+LABELS = {ANOTHER: f"`{ANOTHER}`, scalar head"}
 MASK = "<|endoftext|>"
 PAPER = {"xval": 0.99998, "p10": 0.998, "p1000": 0.991}  # R², 2 operands
-WATCHED = 200  # expressions for a point of a learning curve
-SCALE = 0.2  # xVal is made for values within ±5: those of two operands, ±25, then are
-TIMES = 3  # the steps of a second training with xVal, which then reads as many tokens as with P10
+CURVE_QUESTIONS = 200  # expressions for a point of a learning curve
+SCALE = 0.2  # brings the values of two operands, within ±25, to xVal's range of ±5
+TIMES = 3  # factor of the steps with which xVal reads as many tokens as P10
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The search for rates on two operands, then more operands."""
+    """Return the search for rates on two operands, then all runs."""
     if size == "smoke":
         return [[_settings(size, numbers, 2) | {"rate": RATES[0]} for numbers in ("xval", "p10")]]
-    names = (*REPRESENTATIONS, *OF_FULL) if size == "full" else REPRESENTATIONS
+    names = (*REPRESENTATIONS, *FULL_ONLY) if size == "full" else REPRESENTATIONS
     search = [_settings(size, numbers, 2) | {"rate": rate} for numbers in names for rate in RATES]
     if size == "full":
-        return [search, [_settings(size, numbers, count) for count in MORE for numbers in names]]
+        return [
+            search,
+            [_settings(size, numbers, count) for count in MORE_OPERANDS for numbers in names],
+        ]
     runs = [
         _settings(size, numbers, 2, seed)
         for numbers in names
-        for seed in (SEEDS_OF_VALUES if numbers in ("xval", ANOTHER) else SEEDS)
+        for seed in (VALUE_SEEDS if numbers in ("xval", ANOTHER) else SEEDS)
     ]
     longer = [_settings(size, "xval", 2, seed) | {"times": TIMES} for seed in SEEDS]
     return [search, runs + longer]
@@ -83,96 +85,96 @@ def _settings(size: str, numbers: str, operands: int, seed: int = 0) -> Settings
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
-    """Train and ask."""
+    """Train a model on expressions with their values, and ask it for unseen ones."""
     size, numbers, operands = settings["size"], settings["numbers"], settings["operands"]
     rate = settings["rate"] if "rate" in settings else best_rate(store, size, numbers)
-    course = Course(STEPS[size] * settings.get("times", 1), BATCH[size], rate, settings["seed"])
+    steps = STEPS[size] * settings.get("times", 1)
+    schedule = Schedule(steps, BATCH[size], rate, settings["seed"])
     unseen = {
-        where: expressions(operands, HELD_OUT[size], settings["seed"] + 1, where)
-        for where in (*WHERE, *ANSWERS)
+        kind: expressions(operands, HELD_OUT[size], settings["seed"] + 1, kind)
+        for kind in (*OPERANDS, *ANSWERS)
     }
-    held = {one.text for where in ("seen", "answer beside") for one in unseen[where]}
-    seen = [
-        one
-        for one in expressions(operands, SAMPLES[size] + len(held), settings["seed"])
-        if one.text not in held
-    ][: SAMPLES[size]]
+    held_out = {one.text for kind in ("seen", "answer beside") for one in unseen[kind]}
+    drawn = expressions(operands, SAMPLES[size] + len(held_out), settings["seed"])
+    seen = [one for one in drawn if one.text not in held_out][: SAMPLES[size]]
     options: dict[str, Any] = {"scale": SCALE} if numbers == "xval" else {}
-    encoded = encode([whole(one) for one in seen], numbers, folder, **options)
-    torch.manual_seed(course.seed)
-    model = build(encoded, *TRUNK[size])
+    encoded = encode([solved(one) for one in seen], numbers, folder, **options)
+    torch.manual_seed(schedule.seed)
+    model = build(encoded, *MODEL_SIZE[size])
     batch = masked(encoded)
-    few = unseen["seen"][:WATCHED]
-    found = learning.train(
+    few = unseen["seen"][:CURVE_QUESTIONS]
+    result = learning.train(
         model,
-        learning.shuffled(batch, course),
-        course,
+        learning.shuffled_batches(batch, schedule),
+        schedule,
         lambda: unexplained(ask(model, encoded, few)),
     )
-    found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / len(seen), 2)
-    found["unseen_loss"] = learning.loss_of(
-        model, masked(encoded.like([whole(one) for one in unseen["seen"]]))
-    )
-    asked = {where: ask(model, encoded, some, where) for where, some in unseen.items()}
-    return {"rate": rate, "steps": course.steps, **found, **asked}
+    held = masked(encoded.encode([solved(one) for one in unseen["seen"]]))
+    return {
+        "rate": rate,
+        "steps": steps,
+        **result,
+        "tokens_per_sample": round(int(batch["attention_mask"].sum()) / len(seen), 2),
+        "unseen_loss": learning.mean_loss(model, held),
+        **{kind: ask(model, encoded, some, kind) for kind, some in unseen.items()},
+    }
 
 
-def whole(one: Expression) -> str:
-    """With its answer."""
-    return f"{one.text}{one.value}"
+def solved(expression: Expression) -> str:
+    """Return an expression with its value, as a text to train on."""
+    return f"{expression.text}{expression.value}"
 
 
-def build(
-    encoded: Encoded, width: int, layers: int, heads: int, positions: int = 128
-) -> NumberModel:
-    """The paper's trunk at another size, and the layer and head of the file."""
-    head = "mlp" if isinstance(encoded.tokenizer.representations[0], SingleToken) else "linear"
-    trunk = xval_gpt2(
+def build(encoded: Encoded, width: int, layers: int, heads: int) -> NumberModel:
+    """Return the paper's model with random weights, at another size, and the layer and head of the
+    data.
+    """
+    (representation,) = encoded.tokenizer.representations
+    backbone = xval_gpt2(
         encoded.tokenizer.vocab_size,
         width,
         layers,
         heads,
         bidirectional=True,
-        token_head=head,
-        n_positions=positions,
+        token_head="mlp" if isinstance(representation, SingleToken) else "linear",
+        n_positions=128,
     )
-    embedding, own = learning.layers_of(encoded, width)
-    if encoded.tokenizer.representations[0].name == ANOTHER:
-        own = head_from_schema(encoded.schema, width, head="scalar", scale=SCALE)
-    return NumberModel(trunk, embedding, own)
+    embedding, head = learning.number_layers(encoded, width)
+    if representation.name == ANOTHER:
+        head = head_from_schema(encoded.schema, width, head="scalar", scale=SCALE)
+    return NumberModel(backbone, embedding, head)
 
 
 def masked(encoded: Encoded) -> dict[str, Tensor]:
-    """All rows, with their answers masked."""
-    # merged with none, one or more brackets
-    equals = [
-        token
-        for token in range(encoded.tokenizer.vocab_size)
-        if "=" in encoded.tokenizer.decode([token])
-    ]
+    """Return all rows as one batch, with their answers masked."""
+    # the tokenizer merges "=" with none, one or more brackets
+    vocabulary = range(encoded.tokenizer.vocab_size)
+    equals = [token for token in vocabulary if "=" in encoded.tokenizer.decode([token])]
 
     def answer(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.array([[np.flatnonzero(np.isin(ids, equals))[-1] + 1, len(ids)]])
 
     return encoded.batch(
-        mask_spans=answer, mask="spans", mask_token_id=encoded.id_of(MASK), **XVAL_MASKING
+        mask_spans=answer, mask="spans", mask_token_id=encoded.token_id(MASK), **XVAL_MASKING
     )
 
 
 def best_rate(store: Store, size: str, numbers: str) -> float:
-    """That of the lowest loss on what was not trained on."""
+    """Return the rate with the lowest loss on unseen expressions."""
     search = {rate: _settings(size, numbers, 2) | {"rate": rate} for rate in RATES}
     return store.best(NAME, search)
 
 
 def ask(
-    model: NumberModel, encoded: Encoded, unseen: Sequence[Expression], where: str = "seen"
+    model: NumberModel, encoded: Encoded, unseen: Sequence[Expression], kind: str = "seen"
 ) -> Result:
-    """R² and the median relative error of the values that the model puts in the place of the mask;
-    what is no number counts as such. Of answers that lie in an interval, how many of what is said
-    does.
+    """Return R² and the median relative error of the values predicted at the masks, and the share
+    of predictions that are no number.
+
+    If ``kind`` is a range of answers, ``there`` is the share of predictions that lie in this range
+    with the right sign.
     """
-    batch = learning.placed(masked(encoded.like([whole(one) for one in unseen])))
+    batch = learning.to_device(masked(encoded.encode([solved(one) for one in unseen])))
     model.eval()
     with torch.no_grad():
         output = model(**batch)
@@ -180,99 +182,104 @@ def ask(
     right = [str(one.value) for one in unseen]
     unparseable = metrics.share_unparseable(values)
     valid = [
-        (float(said), float(true))
-        for said, true in zip(values, right, strict=True)
-        if not metrics.share_unparseable([said])
+        (float(value), float(true))
+        for value, true in zip(values, right, strict=True)
+        if not metrics.share_unparseable([value])
     ]
-    relative = [abs(said - true) / max(abs(true), 0.01) for said, true in valid]
+    errors = [abs(value - true) / max(abs(true), 0.01) for value, true in valid]
     return {
         "r2": metrics.r_squared(values, right, invalid="skip") if unparseable < 1 else None,
-        "median_error": round(float(np.median(relative)), 6) if relative else None,
+        "median_error": round(float(np.median(errors)), 6) if errors else None,
         "unparseable": unparseable,
-        **({"there": _share_in(where, valid) * (1 - unparseable)} if where in ANSWERS else {}),
-        "examples": [f"{one.text}{said}" for one, said in zip(unseen[:3], values, strict=False)],
+        **({"there": _share_in(kind, valid) * (1 - unparseable)} if kind in ANSWERS else {}),
+        "examples": [f"{one.text}{value}" for one, value in zip(unseen[:3], values, strict=False)],
     }
 
 
-def _share_in(where: str, valid: Sequence[tuple[float, float]]) -> float:
-    there = [is_in(said, where) and (said > 0) == (right > 0) for said, right in valid]
+def _share_in(kind: str, valid: Sequence[tuple[float, float]]) -> float:
+    """Return the share of (prediction, answer) whose prediction lies in a range with the right
+    sign.
+    """
+    there = [is_in(value, kind) and (value > 0) == (right > 0) for value, right in valid]
     return float(np.mean(there)) if valid else 0.0
 
 
-def unexplained(found: Result) -> float:
-    """1 - R²; NaN where no answer is a number."""
-    return float("nan") if found["r2"] is None else float(1 - found["r2"])
+def unexplained(result: Result) -> float:
+    """Return 1 - R²; NaN where no answer is a number."""
+    return float("nan") if result["r2"] is None else float(1 - result["r2"])
 
 
 def masked_values(
     model: NumberModel, encoded: Encoded, output: Any, batch: dict[str, Tensor]
 ) -> list[str]:
-    """What the model puts in the place of each row's masked number: the head's value, four digits
-    of it, or the most likely tokens as text.
+    """Return the prediction for each row's masked number: four digits of the head's value, or the
+    likeliest tokens as text.
     """
     if model.head is not None:
-        return [
-            f"{value:.4g}"
-            for value in output.number_predictions[batch["number_labels_mask"].bool()].tolist()
-        ]
-    chosen, where = output.logits.argmax(-1), batch["labels"] != -100
+        values = output.number_predictions[batch["number_labels_mask"].bool()]
+        return [f"{value:.4g}" for value in values.tolist()]
+    likeliest, is_masked = output.logits.argmax(-1), batch["labels"] != -100
     return [
         encoded.tokenizer.decode(ids[mask].tolist())
-        for ids, mask in zip(chosen, where, strict=True)
+        for ids, mask in zip(likeliest, is_masked, strict=True)
     ]
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """R² by operands beside the paper's, what is left out of it, and the search."""
+    """Return a table of R² beside the paper's, a table of the search, and learning curves."""
     heads = ["2 operands", "seeds", "R²", "the paper", "verdict", "no number, left out"]
     heads += ["median relative error", "tokens a sample"]
-    of_two = by_row(results)
-    rows = [_row(numbers, found) for numbers, found in of_two.items()]
+    rows = by_row(results)
+    lines = [_cells(numbers, runs) for numbers, runs in rows.items()]
     searched = [
-        [f"`{one['numbers']}`", f"{one['rate']:g}", f"{found['unseen_loss']:.4f}", *_told(found)]
-        for one, found in results
-        if one["size"] == "small" and "rate" in one
+        [
+            f"`{settings['numbers']}`",
+            f"{settings['rate']:g}",
+            f"{result['unseen_loss']:.4f}",
+            f"{result['seen']['r2']:.5f}",
+            f"{result['seen']['unparseable']:.1%}",
+        ]
+        for settings, result in results
+        if "rate" in settings
     ]
     search = ["search", "rate", "loss on unseen expressions", "R²", "no number, left out"]
-    picture, what = plots / f"{NAME}.svg", "1 - R² on 2 operands"
-    drawn = learning_curves(picture, of_two, what, "1 - R²", log=True, share=False)
-    both = [tables.markdown(heads, rows), tables.markdown(search, searched)]
+    picture, title = plots / f"{NAME}.svg", "1 - R² on 2 operands"
+    drawn = learning_curves(picture, rows, title, "1 - R²", log=True, share=False)
+    both = [tables.markdown(heads, lines), tables.markdown(search, searched)]
     return "\n\n".join(filter(None, [*both, drawn]))
 
 
-def _row(numbers: str, found: list[Result]) -> list[str]:
+def _cells(numbers: str, runs: list[Result]) -> list[str]:
+    """Return the cells of a row."""
     paper = PAPER.get(numbers.split(",")[0])
-    asked = [one["seen"] for one in found]
+    asked = [run["seen"] for run in runs]
+    r2 = [one["r2"] for one in asked]
     return [
-        HEAD.get(numbers, f"`{numbers}`"),
-        str(len(found)),
-        tables.mean((one["r2"] for one in asked), ".5f"),
+        LABELS.get(numbers, f"`{numbers}`"),
+        str(len(runs)),
+        tables.mean(r2, ".5f"),
         f"{paper:g}" if paper else "",
-        verdict(float(np.mean([one["r2"] for one in asked])), paper) if paper else "",
+        verdict(float(np.mean(r2)), paper) if paper else "",
         tables.mean(one["unparseable"] for one in asked),
         tables.mean((one["median_error"] for one in asked), ".3f"),
-        f"{found[0]['tokens_per_sample']:.1f}",
+        f"{runs[0]['tokens_per_sample']:.1f}",
     ]
 
 
-def _told(found: Result) -> list[str]:
-    return [f"{found['seen']['r2']:.5f}", f"{found['seen']['unparseable']:.1%}"]
-
-
 def verdict(r2: float, paper: float) -> str:
-    """By what is left unexplained: not shown, if it is more than twice as much as in the paper."""
+    """Return "shown" if 1 - R² is at most twice that of the paper, else how many times as large."""
     times = (1 - r2) / (1 - paper)
     return "shown" if times <= 2 else f"not shown: 1 - R² is {times:,.0f} times as large"
 
 
 def by_row(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]]:
-    """By row of the tables, two operands; one result for each seed."""
-    by = tables.gathered(
-        (one["numbers"] + ", longer" * ("times" in one), found)
-        for one, found in results
-        if (one["size"], one["operands"]) == ("small", 2) and "rate" not in one
+    """Return the results on two operands by row, one per seed."""
+    rows = tables.group_values(
+        (settings["numbers"] + ", longer" * ("times" in settings), result)
+        for settings, result in without_search(results)
+        if settings["operands"] == 2
     )
-    return {row: by[row] for row in ROWS if row in by}
+    return {row: rows[row] for row in ROWS if row in rows}
 
 
 EXPERIMENT = Experiment(
@@ -295,14 +302,14 @@ R² of the value of an expression, which is masked:
         " Scaling a vector is not the reason: `logfourier`, also one token, leaves less than a third"
         " as much unexplained."
     ),
-    sure="Shown in part, with three or four seeds; in median error P1000 is ahead of xVal.",
-    rows=("`xval`", HEAD[ANOTHER], "`p1000`"),
+    confidence="Shown in part, with three or four seeds; in median error P1000 is ahead of xVal.",
+    rows=("`xval`", LABELS[ANOTHER], "`p1000`"),
     columns=("R²", "median relative error"),
     picture="xval_expressions.svg",
-    differs=f"""\
+    setup=f"""\
 The paper does not say the size, steps or samples of its arithmetic. Here:
 
-- Width {TRUNK["small"][0]} and {TRUNK["small"][1]} layers, GPT-2's dropout of 0.1; {STEPS["small"]:,} steps
+- Width {MODEL_SIZE["small"][0]} and {MODEL_SIZE["small"][1]} layers, GPT-2's dropout of 0.1; {STEPS["small"]:,} steps
   of {BATCH["small"]}; {SAMPLES["small"]:,} samples.
 - Two operands of two decimals, within ±5 but not between 2 and 2.5. No answer lies between 3 and 3.5.
 - {HELD_OUT["small"]:,} unseen expressions are asked. An eighth of them stand in the training in an equal

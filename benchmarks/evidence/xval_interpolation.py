@@ -1,10 +1,10 @@
-"""xVal, figure 5, on what lies outside the training data: expressions with an answer, or with an
-operand, that no model was trained on.
+"""xVal, figure 5, on values outside the training data: expressions with an answer or an operand
+from a range that the training left out.
 
-The models are those of xval_expressions, and so are the results: each of its runs asks for these
-expressions too. An answer, or an operand, is in the gap if it lies between two values of the
-training data, and an operand is beyond if it is larger than all of them. Beside the gap of the
-answers lies another interval as wide, of which the training has its share.
+The models and the results are those of xval_expressions, whose runs ask for these expressions too.
+An answer or operand is in the gap if it lies between values of the training, and an operand is
+beyond if it is larger than all of them. Beside the gap of the answers lies a range of equal width
+of which the training has answers.
 """
 
 from __future__ import annotations
@@ -17,63 +17,65 @@ import numpy as np
 from benchmarks.evidence import tables, xval_expressions
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.expressions import ANSWERS
-from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.plots import dots, picture_link
 from benchmarks.evidence.store import Result, Settings
-from benchmarks.evidence.xval_expressions import WHERE, by_row
+from benchmarks.evidence.xval_expressions import OPERANDS, by_row
 
 NAME = "xval_interpolation"
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Return what is predicted where the answer is in the gap, and beside it; and the errors where
-    operands were seen, in the gap, and beyond.
+    """Return a table of predictions and errors by the range of the answer or operand, and a
+    picture.
     """
-    by = by_row(results)
+    rows = by_row(results)
     heads = [
         "",
-        *(f"{what}, {where}" for what in ("predicted there", "median error") for where in ANSWERS),
-        *(f"median error, operand {where}" for where in WHERE),
+        *(f"{what}, {kind}" for what in ("predicted there", "median error") for kind in ANSWERS),
+        *(f"median error, operand {kind}" for kind in OPERANDS),
         "no number, answer gap",
     ]
-    rows = [
+    lines = [
         [
-            f"`{numbers}` {tables.seeds(found)}",
-            *(tables.mean((one[where]["there"] for one in found), ".0%") for where in ANSWERS),
-            *(tables.mean(_errors(found, where), ".2g") for where in (*ANSWERS, *WHERE)),
-            tables.mean(one["answer gap"]["unparseable"] for one in found),
+            f"`{numbers}` {tables.seed_count(runs)}",
+            *(tables.mean((run[kind]["there"] for run in runs), ".0%") for kind in ANSWERS),
+            *(tables.mean(_errors(runs, kind), ".2g") for kind in (*ANSWERS, *OPERANDS)),
+            tables.mean(run["answer gap"]["unparseable"] for run in runs),
         ]
-        for numbers, found in by.items()
+        for numbers, runs in rows.items()
     ]
-    table = tables.markdown(heads, rows)
-    values = {
-        numbers: {where: some for where in (*ANSWERS, *WHERE) if (some := _errors(found, where))}
-        for numbers, found in by.items()
+    table = tables.markdown(heads, lines)
+    errors = {
+        numbers: {kind: some for kind in (*ANSWERS, *OPERANDS) if (some := _errors(runs, kind))}
+        for numbers, runs in rows.items()
     }
-    if not values:
+    if not errors:
         return table
-    picture, what = plots / f"{NAME}.svg", "Errors by where answers and operands lie"
-    dots(picture, values, "median relative error, 2 operands", log=True)
-    return f"{table}\n\n{shown(picture, what, values)}"
+    picture, title = plots / f"{NAME}.svg", "Errors by where answers and operands lie"
+    dots(picture, errors, "median relative error, 2 operands", log=True)
+    return f"{table}\n\n{picture_link(picture, title, errors)}"
 
 
-def seen(results: list[tuple[Settings, Result]]) -> str:
-    """Return how often answers in the gap are predicted, over how often those beside it are."""
-    said = [
-        f"`{numbers}` {_there(found, 'answer gap') / beside:.2f}"
-        for numbers, found in by_row(results).items()
-        if (beside := _there(found, "answer beside"))
+def observations(results: list[tuple[Settings, Result]]) -> str:
+    """Return the share of predictions in the gap over that beside the gap, for each row."""
+    ratios = [
+        f"`{numbers}` {_there(runs, 'answer gap') / beside:.2f}"
+        for numbers, runs in by_row(results).items()
+        if (beside := _there(runs, "answer beside"))
     ]
-    return (
-        f"Share predicted in the gap over the share beside it: {', '.join(said)}." if said else ""
-    )
+    if not ratios:
+        return ""
+    return f"Share predicted in the gap over the share beside it: {', '.join(ratios)}."
 
 
-def _there(found: Sequence[Result], where: str) -> float:
-    return float(np.mean([one[where]["there"] for one in found]))
+def _there(runs: Sequence[Result], kind: str) -> float:
+    """Return the mean share of predictions that lie in a range of answers, when that is asked."""
+    return float(np.mean([run[kind]["there"] for run in runs]))
 
 
-def _errors(found: Sequence[Result], where: str) -> list[float]:
-    return [one[where]["median_error"] for one in found if one[where]["median_error"] is not None]
+def _errors(runs: Sequence[Result], kind: str) -> list[float]:
+    """Return the median errors of runs on a kind of questions."""
+    return [run[kind]["median_error"] for run in runs if run[kind]["median_error"] is not None]
 
 
 EXPERIMENT = Experiment(
@@ -89,7 +91,7 @@ EXPERIMENT = Experiment(
         "P1000 never predicts a number in such a range; P10, which does in the paper, predicts 0 to 2%"
         " there. xVal and `logfourier` predict as many in it as in the range next to it."
     ),
-    sure="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
+    confidence="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
     rows=("`xval`", "`p10`", "`p1000`"),
     columns=("predicted there, answer gap", "predicted there, answer beside"),
     labels={
@@ -97,7 +99,7 @@ EXPERIMENT = Experiment(
         "predicted there, answer beside": "answers next to it: predictions next to it",
     },
     picture="xval_interpolation.svg",
-    differs="""\
+    setup="""\
 The runs are those of `xval_expressions`.
 
 - **Answers.** The training has no answers between 3 and 3.5, and answers of all other sizes. 1,000
@@ -108,7 +110,7 @@ The runs are those of `xval_expressions`.
   elsewhere: here in operands, and in 1% of the answers, which are a tenth as large.
 - **Operands.** None lies between 2 and 2.5, nor beyond 5. The tokens of P1000 for these hardly stand
   in any operand. Errors beyond 5 are of larger answers, and so do not compare.""",
-    seen=seen,
+    observations=observations,
     verdict="""\
 Shown in part, for P1000.
 
@@ -120,5 +122,5 @@ Shown in part, for P1000.
   xVal errs by 6% in both.
 - **Errors where an operand lies in a gap.** The errors of xVal and `logfourier` do not grow. P1000's
   errors grow two- to sixfold.""",
-    kept_in=xval_expressions.NAME,
+    results_of=xval_expressions.NAME,
 )

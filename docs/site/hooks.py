@@ -1,5 +1,5 @@
-"""What the site adds to docs/: the pages that lie elsewhere in the repository, and links that lead
-out of docs/ made to lead there, or to the repository.
+"""Hooks of MkDocs that add pages from elsewhere in the repository to the site, and make links lead
+to pages of the site or to files in the repository.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHORT = re.compile("<code>(?=[^<]{1,30}</code>)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that do not lie in docs/, and of each tutorial the notebook."""
+    """Add the pages outside docs/, and a notebook of each tutorial."""
     for path, page in ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text("utf-8")))
     for page in [file for file in files if file.src_uri.startswith("tutorials/")]:
@@ -45,13 +45,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Have every link lead to the page or file of the site, else to the file in the repository. A
+    """Make every link lead to a page or file of the site, else to the file in the repository. A
     link whose text is the path of a page shows the title of the page.
     """
     here = page.file.src_uri
     source = LIES_AT.get(here, f"docs/{here}")
     if here == "index.md":
-        page.meta["hide"] = ["navigation"]  # a list of this page alone, whose code needs the room
+        page.meta["hide"] = ["navigation"]  # leaves more room for code
     if here == "reference/cli.md":
         markdown += command_line()
     if here.startswith("tutorials/"):
@@ -69,7 +69,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         if ":" in target:
             return match[0]
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-        # what is HTML already is not made relative to the page's address by MkDocs
+        # MkDocs adapts links in Markdown to the page's address, but not those in HTML
         seen_from = page.url + "index.html" if before.startswith("<img") else here
         return f"{before}{_address(path, seen_from, config)}{anchor}{after}"
 
@@ -87,19 +87,19 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def _plain(prose: str) -> str:
-    """Python's Markdown leaves a backslash before an angle bracket standing."""
+    """Escape angle brackets, as Python's Markdown leaves a backslash before one."""
     return prose.replace(r"\<", "&lt;").replace(r"\>", "&gt;")
 
 
 def command_line() -> str:
-    """The help of every command, as ``--help`` prints it."""
+    """Return the help of every command, as ``--help`` prints it."""
     from numtok_cli.main import cli
 
-    told = ""
+    text = ""
     for name, command in (("", cli), *sorted(cli.commands.items())):
         context = click.Context(command, info_name=f"numtok {name}".strip(), terminal_width=80)
-        told += f"\n## {context.info_name}\n\n```text\n{command.get_help(context)}\n```\n"
-    return told
+        text += f"\n## {context.info_name}\n\n```text\n{command.get_help(context)}\n```\n"
+    return text
 
 
 def _on_site(path: Path) -> bool:
@@ -109,7 +109,7 @@ def _on_site(path: Path) -> bool:
 
 
 def _address(path: str, here: str, config: Any) -> str:
-    """Of a path of the repository, seen from the page ``here``."""
+    """Return the address of a path of the repository, relative to the page ``here``."""
     on_site = ELSEWHERE.get(path) or path.removeprefix("docs/") * path.startswith("docs/")
     if on_site and not on_site.endswith(".py"):
         return posixpath.relpath(on_site, posixpath.dirname(here) or ".")

@@ -85,9 +85,9 @@ def wrong_tensors(right):
 @pytest.mark.parametrize(
     ("kind", "method", "wrong", "section", "told"),
     [
-        (numtok.Numbers, "to_decimal", wrong_decimals, "scan", "scan reads '25' as 26"),
+        (numtok.Numbers, "to_decimal", wrong_decimals, "scan", "scan differs from the expression"),
         (numtok.Tokenizer, "encode_batch", wrong_ids, "encode", "WRONG RESULT"),
-        (numtok.XVal, "encode", wrong_tensors, "representations", "XVal: the encoding differs"),
+        (numtok.XVal, "encode", wrong_tensors, "encode", "number_scaled is not what"),
     ],
 )
 def test_a_wrong_result_is_told_and_not_timed(

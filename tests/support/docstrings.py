@@ -6,7 +6,7 @@ import sys
 
 from places import ROOT
 
-FOLDERS = ("numtok", "numtok_torch", "cli")
+FOLDERS = ("numtok", "numtok_torch", "cli", "benchmarks", "examples", "docs")
 REFUSED = re.compile("(Of|Likewise|The same|See|What|Those|That|One|How|As)\\b")
 
 
