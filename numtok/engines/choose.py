@@ -25,7 +25,7 @@ from numtok.engines.gigatoken.byte_level import ByteLevelEngine
 from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.word_cache import WordCacheEngine
+from numtok.engines.words import WordsEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.options import shown_option
 
@@ -103,7 +103,7 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
     whole = slow.has_rows or slow.is_fast or not prefix
     if whole or not cuts_at_spaces(source, two_forms):
         return slow
-    words = WordCacheEngine(slow, prefix, two_forms)
+    words = WordsEngine(slow, prefix, two_forms)
     left = [name.encode() for name in tokens_to_leave_whole(source)]
     return SpecialRowsEngine(words, lambda: slow, left) if left else words
 

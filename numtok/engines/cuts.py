@@ -14,7 +14,7 @@ looks ahead. So they agree in what the gigatoken engine builds on:
 
 **At single spaces** (:func:`cuts_at_spaces`): each word has the same ids wherever it stands. The
 space stands between characters that are neither white space nor change with what is beside them
-(:mod:`numtok.engines.word_cache` says which). Normalizers that are known change such text character
+(:mod:`numtok.engines.words` says which). Normalizers that are known change such text character
 by character. A pre-tokenizer that is known cuts there, and the steps after it see one word each; of
 the steps before it only those are known that go by the kind of each character. Without a
 pre-tokenizer, BPE merges nothing across the space if no token of the vocabulary has one inside.

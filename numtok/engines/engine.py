@@ -92,6 +92,17 @@ class Encoded(NamedTuple):
         offsets, positions = memory.empty(rows + 1, np.int64), memory.empty(len(spaced), np.int64)
         return cls(memory.empty(ids, np.int32), offsets, positions, spaced)
 
+    def tokens_at(self, starts: Ints, document: Ids, stops: Ints) -> Ints:
+        """Return int64[n], the first token of its ``document`` that ends behind each of ``starts``;
+        the last one if none does. ``starts`` and ``stops``, the ends of all tokens, int64[total],
+        are bytes or characters of a document.
+        """
+        scale = 1 + max(starts.max(initial=0), stops.max(initial=0))
+        of_token = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        ends = np.maximum.accumulate(stops + of_token * scale)
+        tokens = np.searchsorted(ends, starts + document * np.int64(scale), "right")
+        return np.asarray(np.minimum(tokens, self.offsets[document + 1] - 1))
+
     @classmethod
     def joined(cls, parts: Sequence[Encoded]) -> Encoded:
         """Return the documents of all parts, in order."""

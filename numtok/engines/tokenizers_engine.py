@@ -13,7 +13,6 @@ import numpy as np
 
 from numtok.arrays import memory
 from numtok.arrays.cached import cached_property
-from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import (
     BEGIN,
@@ -87,16 +86,15 @@ class TokenizersEngine:
         between = Tokens(np.delete(flat, places).view(np.uint32), np.concatenate([[0], ends]))
         return interleave(between, spaced, slots)
 
-    def encodings(self, texts: list[str], behind_number: bool = False) -> list[Any]:
-        """Return ``tokenizers.Encoding`` of texts without numbers, or of a number, one character
-        and one token, and the text after it.
+    def encodings(self, texts: list[str], behind_number: list[bool]) -> list[Any]:
+        """Return ``tokenizers.Encoding`` of texts without numbers; of those ``behind_number``, of a
+        number, one character and one token, and the text after it.
         """
         placeholder = self._character_beside(used_in("".join(texts)))
-        prefixed = [placeholder + text for text in texts] if behind_number else texts
+        pairs = zip(texts, behind_number, strict=True)
+        texts = [placeholder + text if behind else text for text, behind in pairs]
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(
-                self._tokenizer(placeholder).encode_batch(prefixed, add_special_tokens=False)
-            )
+            return list(self._tokenizer(placeholder).encode_batch(texts, add_special_tokens=False))
 
     @cached_property
     def trims_spaces(self) -> bool:
@@ -240,23 +238,16 @@ def first_tokens_by_spans(spans: Ints, encoded: Encoded, numbers: Numbers) -> In
     """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, by
     the characters that the tokens cover, int64[t, 2].
     """
-    rows, places = numbers.rows, memory.empty(len(numbers), np.int64)
-    text = rows.text, rows.offsets, numbers.per_document()
-    _find_tokens(spans, encoded.offsets, *text, numbers.start, places)
-    return places
+    characters, row_starts = characters_before(numbers.rows)
+    row_starts = row_starts[numbers.document]
+    starts = characters[row_starts + numbers.start] - characters[row_starts]
+    stops = np.where(spans[:, 0] < spans[:, 1], spans[:, 1], 0)
+    return encoded.tokens_at(starts, numbers.document, stops)
 
 
-@kernel
-def _find_tokens(spans, offsets, text, row_offsets, per_row, starts, places):  # type: ignore[no-untyped-def]
-    """Fill int64[n] ``places`` with the token in which each number begins; for a character without
-    a token, the next that has one.
+def characters_before(rows: TextRows) -> tuple[Ints, Ints]:
+    """Return (how many characters begin before each byte of the rows, int64[bytes + 1]; the byte at
+    which each row begins, int64[rows + 1]).
     """
-    for row in range(row_offsets.size - 1):
-        at, characters, token, last = row_offsets[row], 0, offsets[row], offsets[row + 1]
-        for number in range(per_row[row], per_row[row + 1]):
-            while at < row_offsets[row] + starts[number]:
-                characters += text[at] & 0xC0 != 0x80
-                at += 1
-            while token < last and spans[token, 1] <= max(characters, spans[token, 0]):
-                token += 1
-            places[number] = min(token, last - 1)
+    first, last = int(rows.offsets[0]), int(rows.offsets[-1])
+    return memory.offsets_of((rows.text[first:last] & 0xC0) != 0x80), rows.offsets - first

@@ -24,7 +24,7 @@ from numtok.engines.gigatoken.pool import GigatokenPool
 from numtok.engines.hf_tokenizers import is_version_1
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.word_cache import WordCacheEngine
+from numtok.engines.words import WordsEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.representations import PlaceValue, Subword, XVal
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -144,7 +144,7 @@ def test_what_is_not_known_to_cut_is_left_whole(name):
     tok = Tokenizer(trained.config(kind) | changes, [TAKES_ALL], engine="tokenizers")
     assert isinstance(tok.engine, TokenizersEngine) and not tok.engine.is_fast
     usual = Tokenizer(trained.config(kind), [TAKES_ALL], engine="tokenizers").engine
-    assert isinstance(usual, WordCacheEngine | SpecialRowsEngine)
+    assert isinstance(usual, WordsEngine | SpecialRowsEngine)
 
 
 def test_whole_words_that_begin_with_a_space():

@@ -264,6 +264,15 @@ def test_the_places_of_many_numbers_in_a_long_text_take_linear_time():
     assert len(index) == 40_000 and len(set(ids[index[::2]])) == 1
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_the_places_of_numbers_in_many_rows_beside_a_long_one(kind):
+    """Rows times bytes of the longest are beyond 32 bits."""
+    batch = tokenizer(kind, "auto", Subword()).encode_batch(["a 5 " * 30_000, *["a 5"] * 20_000])
+    index = batch["number_index"].to_pylist()
+    assert len(set(index[0])) == 30_000
+    assert index[1:] == [index[0][:1]] * 20_000
+
+
 # Real tokenizers
 
 

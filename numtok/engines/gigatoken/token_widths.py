@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.engines.engine import Encoded, Engine, Ints, Mask
 from numtok.numbers.numbers import Numbers
 
@@ -22,10 +20,10 @@ Widths = npt.NDArray[Any]
 
 
 def widths_of(contents: Mapping[int, bytes]) -> Widths:
-    """Return how many bytes each token has, by id."""
+    """Return how many bytes each token has, by id, and 0, for all ids beyond."""
     # 8 bits stay in the first-level cache
     kind = np.uint8 if max(map(len, contents.values())) < 256 else np.uint16
-    widths = np.zeros(max(contents) + 1, kind)
+    widths = np.zeros(max(contents) + 2, kind)
     for token, content in contents.items():
         widths[token] = len(content)
     return widths
@@ -47,10 +45,11 @@ def find_first_tokens(
     ``starts``, the byte of its row in which each number begins; int64[rows] ``sizes``. ``slow``
     returns the engine that tells where bytes do not.
     """
-    per_row = numbers.per_document()
-    places, found_sizes = memory.empty(len(numbers), np.int64), memory.empty(len(sizes), np.int64)
-    _find_tokens(encoded.ids, encoded.offsets, widths, per_row, starts, places, found_sizes)
-    left = (np.diff(per_row) > 0) & (found_sizes != sizes)
+    stops = np.cumsum(widths[np.minimum(encoded.ids, len(widths) - 1)], dtype=np.int64)
+    ends = np.append(0, stops)[encoded.offsets]
+    stops -= np.repeat(ends[:-1], np.diff(encoded.offsets))
+    places = encoded.tokens_at(starts, numbers.document, stops)
+    left = (np.diff(numbers.per_document()) > 0) & (np.diff(ends) != sizes)
     if wanted is not None:
         left &= wanted
     if left.any():
@@ -58,21 +57,3 @@ def find_first_tokens(
             left[numbers.document], slow().first_tokens(encoded, numbers, left), places
         )
     return places
-
-
-@kernel
-def _find_tokens(ids, offsets, widths, per_row, starts, places, sizes):  # type: ignore[no-untyped-def]
-    """Fill int64[n] ``places`` with the token that holds each byte of ``starts``, and int64[rows]
-    ``sizes`` with the bytes of each row's tokens.
-    """
-    for row in range(sizes.size):
-        at, number, last = 0, per_row[row], per_row[row + 1]
-        for token in range(offsets[row], offsets[row + 1]):
-            if ids[token] < widths.size:  # no other engine's
-                at += widths[ids[token]]
-            while number < last and starts[number] < at:
-                places[number] = token
-                number += 1
-        for rest in range(number, last):
-            places[rest] = offsets[row]
-        sizes[row] = at
