@@ -15,7 +15,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.encode import check_encoding, check_gigatoken, gigatoken_alone
 from benchmarks.kinds import KINDS, SIZE
 from benchmarks.timing import Goal, Section, alternate
-from numtok.engines.cuts import GPT4O, LLAMA3, QWEN2
+from numtok.engines.gigatoken.byte_level import GPT4O, LLAMA3, QWEN2
 
 PATTERNS = {"Llama 3": LLAMA3, "Qwen 2": QWEN2, "GPT-4o": GPT4O}
 VOCABULARY = 16_000

@@ -24,23 +24,18 @@ The way of a text through this room::
       |     pool                gigatoken: text to ids
       |     chunks.interleave   slots' ids in place of the control character's
       |
-      +-- other tokenizers that cut at spaces (BERT, T5) --------- words
-      |     chunks, cuts        words between numbers; each is asked for once
-      |     chunks.interleave   slots' ids between those of the chunks
-      |
-      +-- any tokenizer ------------------------------------------ tokenizers_engine
-            private_use         a character that the text does not hold, as the added token
+      +-- any other tokenizer (BERT, T5) ------------------------- tokenizers_engine
+            unused              a character that the text does not hold, as the added token
             vocabulary_rows     or as a row of the vocabulary, for numbers that are text
             chunks              the text between numbers, that character before each
-            hf_tokenizers       ``tokenizers``, 0.x or 1.0 (which needs no cache of words)
+            hf_tokenizers       ``tokenizers``, 0.x or 1.0
       |
       v
     engine.Encoded            ids, and where each number's first token is
 
-All give the same ids. In which token a number of ordinary text begins, ``gigatoken.token_widths``
-tells by bytes, and ``tokenizers_engine`` by characters; which characters a token covers,
-``words``. ``config`` answers questions about a tokenizer.json. May import
-:mod:`numtok.arrays` and :mod:`numtok.numbers`.
+All give the same ids. In which token a number of ordinary text begins, ``gigatoken.pool``
+tells by bytes, and ``tokenizers_engine`` by characters. ``config`` answers questions about a
+tokenizer.json. May import :mod:`numtok.arrays` and :mod:`numtok.numbers`.
 """
 
 from numtok.engines.choose import EngineWarning, make_engine

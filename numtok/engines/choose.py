@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import file_cache
-from numtok.engines.config import Config, is_byte_level, to_json, without_numbers
-from numtok.engines.cuts import cuts_at_spaces, tokens_to_leave_whole
+from numtok.engines.config import Config, is_byte_level, to_json
 from numtok.engines.engine import Engine, NumtokTokens, Slots
 from numtok.engines.gigatoken.byte_level import ByteLevelEngine
 from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words import WordsEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.options import shown_option
 
@@ -39,8 +37,6 @@ BELOW_USER_CODE = {
     "numtok", "numtok_torch", "numtok_cli", "functools", "click",
     "transformers", "datasets", "torch",
 }  # fmt: skip
-
-PREFIXES = "aeiousn"  # words for another one to stand after
 
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks,
 # emoji, code, and numbers beside all of them.
@@ -77,7 +73,7 @@ def make_engine(
             f"{shown_option('engine', engine)} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
         )
     if engine == "tokenizers":
-        return _other_engine(config, tokens, parse_special)
+        return TokenizersEngine(config, tokens, parse_special)
     try:
         return _fast_engine(config, tokens, parse_special)
     except NumtokError as error:
@@ -91,26 +87,12 @@ def make_engine(
             if message not in given_warnings:
                 given_warnings.add(message)
                 warnings.warn(message, EngineWarning, stacklevel=_level_of_caller())
-        return _other_engine(config, tokens, parse_special)
-
-
-def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
-    """Return ``tokenizers``, with a cache of words where they have the same ids everywhere."""
-    slow = TokenizersEngine(config, tokens, parse_special)
-    source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
-    added = {token["content"].strip().casefold() for token in source["added_tokens"]}
-    prefix = next((letter for letter in PREFIXES if letter not in added), "")
-    whole = slow.has_rows or slow.is_fast or not prefix
-    if whole or not cuts_at_spaces(source, two_forms):
-        return slow
-    words = WordsEngine(slow, prefix, two_forms)
-    left = [name.encode() for name in tokens_to_leave_whole(source)]
-    return SpecialRowsEngine(words, lambda: slow, left) if left else words
+        return TokenizersEngine(config, tokens, parse_special)
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """Return gigatoken, once it has given the same ids; TokenizerError if it does not."""
-    slow = functools.cache(lambda: _other_engine(config, tokens, parse_special))
+    slow = functools.cache(lambda: TokenizersEngine(config, tokens, parse_special))
     gigatoken: ByteLevelEngine | SentencePieceEngine
     if is_byte_level(config):
         gigatoken = ByteLevelEngine(config, tokens, parse_special, slow)

@@ -87,6 +87,12 @@ def steps_of(part: Config | None, children: str) -> list[Config]:
     return [part]
 
 
+def regex_of(split: dict[str, Any]) -> str | None:
+    """Return the pattern of a Split; None if it is a string."""
+    pattern = split.get("pattern")
+    return pattern.get("Regex") if isinstance(pattern, dict) else None
+
+
 def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -> Config:
     """Return ``config`` as the engines take it: no number tokens, no truncation or padding, and
     special tokens only if they are to be parsed.

@@ -117,13 +117,9 @@ class Encoded(NamedTuple):
 
 
 class Engine(Protocol):
-    """Encodes text with numbers taken out.
-
-    ``is_fast``: much faster than ``tokenizers`` by itself.
-    """
+    """Encodes text with numbers taken out."""
 
     name: str
-    is_fast: bool
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded: ...
 
@@ -133,9 +129,4 @@ class Engine(Protocol):
 
         A number whose first character has no token begins in the next that has one. ``wanted``:
         bool[rows]; results of other rows are undefined.
-        """
-
-    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Return int64[t, 2], the characters that each token of the rows covers, if every number is
-        one token; None if the engine cannot tell.
         """

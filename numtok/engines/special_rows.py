@@ -24,8 +24,6 @@ class SpecialRowsEngine:
     read, and ``slow`` returns the engine of rows that hold one.
     """
 
-    is_fast = True
-
     def __init__(self, fast: Engine, slow: Callable[[], Engine], unread: list[bytes]) -> None:
         self.fast, self._slow, self.name = fast, slow, fast.name
         self._unread = any_of(unread)
@@ -54,10 +52,6 @@ class SpecialRowsEngine:
             others = self._slow().first_tokens(encoded, numbers, wanted & named)
             places = np.where(special, others, places)
         return places
-
-    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Return the spans of the fast engine; None if there is a row that it cannot read."""
-        return None if self._have_unread(rows).any() else self.fast.spans(rows, slots)
 
     def _have_unread(self, rows: TextRows) -> Mask:
         """Return which rows the fast engine cannot read, bool[rows]."""

@@ -1,15 +1,17 @@
 """The engine for every tokenizer: Hugging Face's ``tokenizers``, with a placeholder for each
 number.
 
-Exact by construction, as each number is an added token of the very same tokenizer. The placeholder
-is a character that does not occur in the text.
+The placeholder is a private-use character that the text does not hold. A text may hold any of them
+(fonts of icons do), so it is chosen for each text.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.cached import cached_property
@@ -26,26 +28,27 @@ from numtok.engines.chunks import (
 from numtok.engines.config import (
     Config,
     ordinary_token,
-    steps_of,
     tokenizer_errors,
+    vocabulary_of,
     without_numbers,
 )
 from numtok.engines.engine import Encoded, Ints, Mask, NumtokTokens, Slots
-from numtok.engines.hf_tokenizers import complete_library, flat_ids, is_version_1, load
-from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
+from numtok.engines.hf_tokenizers import complete_library, flat_ids, load
 from numtok.engines.vocabulary_rows import with_rows_in_text
-from numtok.errors import NumtokError, TokenizerError
+from numtok.errors import InputError, NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
+# planes 16 and 15, then the one that texts do hold now and then
+RANGES = ((0x10_0000, 0x10_FFFE), (0xF_0000, 0xF_FFFE), (0xE000, 0xF900))
 MOST_KEPT = 4  # tokenizers, each with another placeholder
+
+CodePoints = npt.NDArray[np.int64]
 
 
 class TokenizersEngine:
     """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is
-    an added token of the very same tokenizer.
-
-    ``has_rows``: the placeholder of numbers that are tokens of the text is a row of the vocabulary,
-    as an added token would change the text around it.
+    an added token of the very same tokenizer. The placeholder of numbers that are tokens of the
+    text is a row of the vocabulary where an added token would change the text around it.
     """
 
     name = "tokenizers"
@@ -54,7 +57,6 @@ class TokenizersEngine:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_placeholder: dict[str, Any] = {}
-        self.has_rows, self.is_fast = False, is_version_1()
         # what cannot be loaded fails here, not at the first text
         self._tokenizer(self._usual_character)
 
@@ -85,24 +87,6 @@ class TokenizersEngine:
         ends -= np.searchsorted(places, ends)
         between = Tokens(np.delete(flat, places).view(np.uint32), np.concatenate([[0], ends]))
         return interleave(between, spaced, slots)
-
-    def encodings(self, texts: list[str], behind_number: list[bool]) -> list[Any]:
-        """Return ``tokenizers.Encoding`` of texts without numbers; of those ``behind_number``, of a
-        number, one character and one token, and the text after it.
-        """
-        placeholder = self._character_beside(used_in("".join(texts)))
-        pairs = zip(texts, behind_number, strict=True)
-        texts = [placeholder + text if behind else text for text, behind in pairs]
-        with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(self._tokenizer(placeholder).encode_batch(texts, add_special_tokens=False))
-
-    @cached_property
-    def trims_spaces(self) -> bool:
-        """Whether spans of tokens leave the spaces out with which they begin and end."""
-        return any(
-            step.get("trim_offsets")
-            for step in steps_of(self._config.get("post_processor"), "processors")
-        )
 
     def texts_between(self, ids: list[int], count: int) -> list[str]:
         """Return the text of ids before, between and after their ``count`` number tokens. Special
@@ -163,11 +147,13 @@ class TokenizersEngine:
             encoding = tokenizer.encode(numbers.rows.array[row].as_py(), add_special_tokens=False)
             of_row = slice(encoded.offsets[row], encoded.offsets[row + 1])
             spans[of_row] = np.array(encoding.offsets, np.int64).reshape(-1, 2)
-        return first_tokens_by_spans(spans, encoded, numbers)
-
-    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Return None: spans are not known without encoding the rows again."""
-        return None
+        first, last = int(numbers.rows.offsets[0]), int(numbers.rows.offsets[-1])
+        # characters that begin before each byte of the rows, and the byte at which each row begins
+        characters = memory.offsets_of((numbers.rows.text[first:last] & 0xC0) != 0x80)
+        row_starts = numbers.rows.offsets[numbers.document] - first
+        starts = characters[row_starts + numbers.start] - characters[row_starts]
+        stops = np.where(spans[:, 0] < spans[:, 1], spans[:, 1], 0)
+        return encoded.tokens_at(starts, numbers.document, stops)
 
     @cached_property
     def _used_in_tokens(self) -> CodePoints:
@@ -191,7 +177,6 @@ class TokenizersEngine:
         config = without_numbers(self._config, self.tokens, parse_special=True)
         last = max((token["id"] for token in config["added_tokens"]), default=-1)
         in_text = with_rows_in_text(config, [placeholder]) if self.tokens.as_text else None
-        self.has_rows = in_text is not None
         config = in_text or config | {"added_tokens": self._added_tokens(placeholder, last)}
         with tokenizer_errors("tokenizers cannot load it"):
             tokenizer = load(config)
@@ -234,20 +219,35 @@ def _placeholder_ids(tokenizer: Any, placeholder: str) -> tuple[int, int]:
     return unspaced, spaced
 
 
-def first_tokens_by_spans(spans: Ints, encoded: Encoded, numbers: Numbers) -> Ints:
-    """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, by
-    the characters that the tokens cover, int64[t, 2].
-    """
-    characters, row_starts = characters_before(numbers.rows)
-    row_starts = row_starts[numbers.document]
-    starts = characters[row_starts + numbers.start] - characters[row_starts]
-    stops = np.where(spans[:, 0] < spans[:, 1], spans[:, 1], 0)
-    return encoded.tokens_at(starts, numbers.document, stops)
+@functools.cache
+def _all() -> CodePoints:
+    """Return every private-use character, in the order of preference."""
+    return np.concatenate([np.arange(first, last) for first, last in RANGES])
 
 
-def characters_before(rows: TextRows) -> tuple[Ints, Ints]:
-    """Return (how many characters begin before each byte of the rows, int64[bytes + 1]; the byte at
-    which each row begins, int64[rows + 1]).
+def used_in(text: str) -> CodePoints:
+    """Return the code points from U+E000 on in a text; ascending, each once."""
+    if text.isascii():
+        return np.empty(0, np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.unique(codes[codes >= 0xE000]).astype(np.int64)
+
+
+def used_in_tokens(config: dict[str, Any]) -> CodePoints:
+    """Return the code points from U+E000 on in the vocabulary and the added tokens of a
+    tokenizer.json.
     """
-    first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    return memory.offsets_of((rows.text[first:last] & 0xC0) != 0x80), rows.offsets - first
+    added = (token["content"] for token in config.get("added_tokens") or [])
+    return used_in("".join([*vocabulary_of(config), *added]))
+
+
+def unused(used: CodePoints, count: int = 1) -> CodePoints:
+    """Return ``count`` private-use characters not in ``used``; InputError if there are too few."""
+    free = _all()[~np.isin(_all(), used)] if len(used) else _all()
+    if len(free) < count:
+        raise InputError(
+            f"the texts hold {len(_all()) - len(free)} of the {len(_all())} private-use characters"
+            f" of Unicode, and {count} are needed to stand in for numbers; take the texts in"
+            " smaller batches, or replace such characters"
+        )
+    return free[:count]

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from numtok.engines.config import Config, Model, steps_of, vocabulary_of
-from numtok.engines.cuts import regex_of
+from numtok.engines.config import Config, Model, regex_of, steps_of, vocabulary_of
 from numtok.errors import TokenizerError
 
 PREFIX_SPACE = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "always", "split": False}

@@ -42,7 +42,6 @@ class BackendState:
     # the last copies of the backend with placeholders
     cached: list[Placeholders] = field(default_factory=list)
     characters: int = 0  # how many were encoded in batches that may take the quick way
-    has_fast_engine: bool | None = None  # None before the engine was made
 
     @cached_property
     def numbers_stay(self) -> bool:

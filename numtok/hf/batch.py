@@ -1,14 +1,12 @@
-"""The quick way for batches: through numtok's own engine, which is some ten times faster than
-``tokenizers`` for most tokenizers.
+"""The quick way for batches: through numtok's own engine, without ``Encoding`` objects.
 
 The general way makes the ``encodings`` when something asks for them, and does the calls for which
-the quick way is not certain to give the same (pairs, words, overflow...).
+the quick way is not certain to give the same (pairs, words, overflow, offsets...).
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -21,10 +19,8 @@ from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
 from numtok.arrays import memory
-from numtok.arrays.text_rows import TextRows
-from numtok.engines.config import steps_of
 from numtok.errors import InputError
-from numtok.hf.backend import BackendState, state_of
+from numtok.hf.backend import BackendState
 from numtok.hf.general import (
     Call,
     LazyBatchEncoding,
@@ -39,9 +35,10 @@ from numtok.tokenizer.layout import to_token_layout
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
 LARGE = 1 << 19  # characters to encode before the engine is made, which takes a second
-NOT_HERE = ("is_split_into_words", "split_special_tokens", "stride", "return_overflowing_tokens")
-# of post-processors
-KNOWN = {"ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing"}
+NOT_HERE = (  # options of the general way
+    "is_split_into_words", "split_special_tokens", "stride", "return_overflowing_tokens",
+    "return_offsets_mapping",
+)  # fmt: skip
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -120,7 +117,9 @@ def _batch_encoding(
 ) -> BatchEncoding:
     """Return the rows as transformers returns them: lists, or tensors."""
     data = {
-        name: _lists(flat, values) if tensors is None else np.stack(flat.rows(values))
+        name: [row.tolist() for row in flat.rows(values)]
+        if tensors is None
+        else np.stack(flat.rows(values))
         for name, values in flat.columns.items()
     }
     if with_length:
@@ -131,13 +130,6 @@ def _batch_encoding(
     streams = [dict(zip(flat.streams, row, strict=True)) for row in by_row]
     add_to_encoding(out, streams, tensors, single=False)
     return out
-
-
-def _lists(flat: Flat, values: Array) -> list[Any]:
-    """Convert rows of values, or of tuples of them, to lists."""
-    if values.ndim == 1:
-        return [row.tolist() for row in flat.rows(values)]
-    return flat.rows(list(zip(*values.T.tolist(), strict=True)))
 
 
 def encode_flat(
@@ -169,12 +161,6 @@ def encode_flat(
     if placement is None:
         return None
     columns = _columns(tokenizer, ids.to_numpy(), placement, special, options)
-    if options.get("return_offsets_mapping"):
-        mapping = offset_mapping(tokenizer, state, texts, batch)
-        if mapping is None:
-            return None
-        columns["offset_mapping"] = np.zeros((placement.size, 2), np.int64)
-        columns["offset_mapping"][placement.target] = mapping[placement.source]
     streams = _streams(batch, placement) if with_streams else {}
     return Flat(columns, streams, placement.edges)
 
@@ -186,14 +172,12 @@ def _threads() -> int:
 
 
 def _worth_while(state: BackendState, texts: list[str]) -> bool:
-    """Whether there is enough to do, and the engine is the fast one."""
+    """Whether there is enough to do in this call and for all calls so far."""
     characters = sum(map(len, texts))
     if characters < SMALL:
         return False
     state.characters += characters
-    if state.has_fast_engine is None and state.characters >= LARGE:
-        state.has_fast_engine = state.numtok.engine_for(parse_special=True).is_fast
-    return bool(state.has_fast_engine)
+    return state.characters >= LARGE
 
 
 def _special_tokens(
@@ -299,43 +283,3 @@ def _streams(batch: pa.RecordBatch, placement: Placement) -> dict[str, Array]:
         flat[name] = neutral(forms[name][0], placement.size, values)
         flat[name][placement.target] = values[placement.source]
     return flat
-
-
-# Offsets
-
-
-def trims_spaces(post_processor: dict[str, Any] | None) -> bool | None:
-    """Whether a post-processor leaves the spaces out with which tokens begin and end; None if it
-    does something else to offsets.
-    """
-    steps = steps_of(post_processor, "processors")
-    if not KNOWN.issuperset(step["type"] for step in steps):
-        return None
-    trims = [step for step in steps if step.get("trim_offsets")]
-    # the latter keeps some of the first spaces
-    if len(trims) > 1 or any(step["add_prefix_space"] for step in trims):
-        return None
-    return bool(trims)
-
-
-def offset_mapping(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch
-) -> Ints | None:
-    """Return int64[t, 2], the offsets of all tokens of the texts; None if the general way must
-    tell.
-    """
-    now = state_of(tokenizer.backend_tokenizer.post_processor)
-    trims = trims_spaces(None if now is None else json.loads(now))
-    # the engine's spans are those of the post-processor that it was made with
-    if trims is None or trims != trims_spaces(state.numtok.config.get("post_processor")):
-        return None
-    if not (state.one_token or state.numbers_stay):
-        return None
-    rows = TextRows.of(texts)
-    numbers = state.numtok.selector.select(rows, parse_special=True).numbers
-    if state.numbers_stay:
-        numbers = numbers.select(np.empty(0, np.int64))
-    _, slots, _ = state.numtok.encode_numbers(numbers)
-    mapping = state.numtok.engine_for(parse_special=True).spans(rows, slots)
-    tokens = len(memory.flat(batch.column("input_ids"))[0])
-    return mapping if mapping is not None and len(mapping) == tokens else None

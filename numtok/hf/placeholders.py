@@ -20,7 +20,7 @@ from numtok.arrays import memory
 from numtok.engines.config import ordinary_token
 from numtok.engines.engine import Slots
 from numtok.engines.hf_tokenizers import load
-from numtok.engines.private_use import unused, used_in, used_in_tokens
+from numtok.engines.tokenizers_engine import unused, used_in, used_in_tokens
 from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM

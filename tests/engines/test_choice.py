@@ -17,14 +17,9 @@ from tokenizers import AddedToken
 from numtok.arrays import memory
 from numtok.engines.choose import EngineWarning
 from numtok.engines.config import byte_of_character
-from numtok.engines.cuts import cuts_at_digits
 from numtok.engines.gigatoken import pool
-from numtok.engines.gigatoken.byte_level import ByteLevelEngine
+from numtok.engines.gigatoken.byte_level import ByteLevelEngine, cuts_at_digits
 from numtok.engines.gigatoken.pool import GigatokenPool
-from numtok.engines.hf_tokenizers import is_version_1
-from numtok.engines.special_rows import SpecialRowsEngine
-from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words import WordsEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.representations import PlaceValue, Subword, XVal
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -118,35 +113,6 @@ def test_what_gigatoken_would_encode_otherwise_is_left_to_tokenizers(name):
     check(tok, Oracle(config, tok.tokens), TEXTS)
 
 
-with_cache = pytest.mark.skipif(is_version_1(), reason="tokenizers 1.0 needs no cache of words")
-# What is left whole, as it is not known to cut at spaces: no cache of words
-UNCUT = {
-    "pattern": ("gpt2", before("llama3", split(r"\w+ \w+"))),
-    "no cut": ("t5", {"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": False}}),
-    "no space": ("t5", {"normalizer": {"type": "Replace", "pattern": {"String": "a b"}, "content": "c"}}),
-    "token with a space inside": ("gpt2", with_tokens("gpt2", ("a b", {}))),
-    "token with a space behind": ("gpt2", with_tokens("gpt2", ("a ", {}))),
-    "a hidden token before a space": ("llama_legacy", with_tokens("llama_legacy", ("<a>", {"normalized": True}))),
-    "token that strips normalized text": ("neox", with_tokens("neox", ("<a>", {"rstrip": True, "normalized": True}))),
-    "merges across spaces": ("llama_legacy", model(
-        "llama_legacy",
-        vocab=trained.config("llama_legacy")["model"]["vocab"] | {"a\u2581": 9000},
-        merges=[*trained.config("llama_legacy")["model"]["merges"], ["a", "\u2581"]],
-    )),
-    "dropout": ("llama_legacy", model("llama_legacy", dropout=0.5)),
-}  # fmt: skip
-
-
-@with_cache
-@pytest.mark.parametrize("name", UNCUT)
-def test_what_is_not_known_to_cut_is_left_whole(name):
-    kind, changes = UNCUT[name]
-    tok = Tokenizer(trained.config(kind) | changes, [TAKES_ALL], engine="tokenizers")
-    assert isinstance(tok.engine, TokenizersEngine) and not tok.engine.is_fast
-    usual = Tokenizer(trained.config(kind), [TAKES_ALL], engine="tokenizers").engine
-    assert isinstance(usual, WordsEngine | SpecialRowsEngine)
-
-
 def test_whole_words_that_begin_with_a_space():
     """Whole words are told by the character before the space, also in words that come again."""
     config = trained.config("gpt2") | with_tokens("gpt2", (" qab", {"single_word": True}))
@@ -210,13 +176,11 @@ def test_rows_with_added_tokens(name):
         assert ours.equals(theirs)
 
 
-@with_cache
 @pytest.mark.parametrize(
     ("kind", "token"), [("lstrip_token", "<right_1>"), ("llama_legacy", "<|0.00|>")]
 )
-def test_words_behind_tokens_that_change_the_space_are_not_cached(kind, token):
+def test_words_behind_tokens_that_change_the_space(kind, token):
     tok = tokenizer(kind)
-    assert isinstance(tok.engine, SpecialRowsEngine)
     check(tok, Oracle(trained.config(kind), tok.tokens), [f"a {token} b 5", "a b 5", f"{token} 5"])
 
 
@@ -237,7 +201,7 @@ def test_a_vocabulary_that_lacks_bytes_has_the_fast_engine(kind):
         *("5 -3.5e7 \x1d", "e\u0301 12", " 13  14\n15 "),
     ]
     tok = Tokenizer(config, [TAKES_ALL])
-    assert tok.engine.name == "gigatoken" and tok.engine.is_fast
+    assert tok.engine.name == "gigatoken"
     never_in_text = Tokenizer(lacking(kind, b"\xc0\xf5\xff"), [TAKES_ALL])
     assert isinstance(never_in_text.engine, ByteLevelEngine)
     for documents in (rows, rows[:1], rows[1:2], rows[::-1]):

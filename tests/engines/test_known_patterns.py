@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
 from numtok.arrays.unicode_classes import flags
-from numtok.engines.cuts import GPT2, GPT4O, LLAMA3, QWEN2
+from numtok.engines.gigatoken.byte_level import GPT2, GPT4O, LLAMA3, QWEN2
 
 characters = st.one_of(
     st.sampled_from([*" \t\n\r'sdABé½/.-_\u0301\u00a0\u2028年"]), st.characters(codec="utf-8")

@@ -46,7 +46,7 @@ def test_contract_with_merges_across_spaces(kind, parse_special, whole):
     if whole and config["pre_tokenizer"]:
         config["pre_tokenizer"]["split"] = False
     tok = Tokenizer(config, [TAKES_ALL])
-    assert tok.engine.name == "gigatoken" and tok.engine.is_fast
+    assert tok.engine.name == "gigatoken"
     reference = Oracle(config, tok.tokens, parse_special)
     part = len(kind) % 2 * 4 + 2 * whole + parse_special  # an eighth of the rows
     check(tok, reference, ROWS[part::8], parse_special=parse_special)

@@ -76,9 +76,7 @@ ODD += ["[MASK]", "<s>", "<extra_id_0>", "[NUM]", "\U00100000"]
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "llama", "legacy"])
 def test_offsets_of_words(kind):
-    """Where tokens stand is told by the words that were encoded before, between numbers too, and by
-    the general way where that is not enough.
-    """
+    """Where tokens stand, between numbers too, in large batches."""
     odd = [f"a {before} b 5{after} c 1,234" for before in ODD for after in ODD]
     for rows in [[*MIXED_TEXTS, FILLER], odd, [*odd[::9], "x" * 5000 + " 5 y"]]:
         checks.check_numbers(ours_experienced(kind), oracle(kind), rows, **OFFSETS)

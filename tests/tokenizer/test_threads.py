@@ -17,7 +17,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok import Tokenizer
-from numtok.engines.words import WordsEngine
 from numtok.numbers import numbers
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
 from numtok.tokenizer import encoder, schema
@@ -104,7 +103,6 @@ def test_a_process_forked_while_another_thread_encodes(kind, monkeypatch):
         while not stop.is_set():
             tok.encode_batch([next(texts)])
 
-    monkeypatch.setattr(WordsEngine, "_encoded", slow(WordsEngine._encoded))
     monkeypatch.setattr(numbers, "to_floats", slow(numbers.to_floats))
     with ThreadPoolExecutor(1) as pool:
         encoding = pool.submit(encode)

@@ -12,6 +12,7 @@ import functools
 import itertools
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,10 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.arrays.utf8 import decode
 from numtok.engines.chunks import Tokens, chunks_between, interleave, joined
-from numtok.engines.config import Config, Model, byte_of_character, without_numbers
-from numtok.engines.cuts import cuts_at_digits
+from numtok.engines.config import Config, Model, byte_of_character, regex_of, without_numbers
 from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
-from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
+from numtok.engines.gigatoken.pool import GigatokenPool, find_first_tokens, pool_of, widths_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
-from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
 from numtok.engines.special_rows import any_of, spans_in_rows
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
@@ -46,6 +45,23 @@ MANY_RUNS = 1 << 10  # one in so many bytes: then a tokenizer that reads them co
 # control characters, and bytes of planes of Unicode that have no characters
 NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+LLAMA3 = (
+    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + _SPACES
+)
+QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+GPT4O = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}?"
+    rf"|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}"
+)
+PATTERNS = (GPT2, LLAMA3, QWEN2, GPT4O)
+# behavior and invert of a Split by a pattern that leaves nothing between its matches
+ALL_MATCHES = (("Isolated", False), ("Removed", True))
+
 
 class ByteLevelEngine:
     """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
@@ -56,7 +72,6 @@ class ByteLevelEngine:
     """
 
     name = "gigatoken"
-    is_fast = True
 
     def __init__(
         self,
@@ -128,14 +143,14 @@ class ByteLevelEngine:
         starts, sizes = numbers.start, np.diff(rows.offsets)
         if self.normalizes:
             starts = starts.copy()
-            for row in np.flatnonzero(changed_rows(rows, self._unsafe, self._by_tokenizers)):
+            first, last = int(rows.offsets[0]), int(rows.offsets[-1])
+            flagged = self._unsafe, self._by_tokenizers
+            positions = changed_positions(rows.text[first:last], *flagged)
+            changed = np.diff(np.searchsorted(positions, rows.offsets - first)) > 0
+            for row in np.flatnonzero(changed):
                 in_row = slice(per_row[row], per_row[row + 1])
                 starts[in_row], sizes[row] = _normalized_starts(rows, int(row), starts[in_row])
         return find_first_tokens(encoded, numbers, starts, sizes, self.widths, self._slow, wanted)
-
-    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Return the spans of the engine with the same ids."""
-        return self._slow().spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
         """Return the positions of unsafe characters, and of the first characters of added tokens;
@@ -333,13 +348,6 @@ def runs_of_spaces(text: Bytes, most: int) -> Ints | None:
     return blocks[block] * 64 + bit
 
 
-def changed_rows(rows: TextRows, unsafe: Bytes, always: Bytes) -> Mask:
-    """Return which rows have such positions, bool[rows]."""
-    first = int(rows.offsets[0])
-    positions = changed_positions(rows.text[first : int(rows.offsets[-1])], unsafe, always)
-    return np.diff(np.searchsorted(positions, rows.offsets - first)) > 0
-
-
 @kernel
 def _positions(text, flagged, marks, positions):  # type: ignore[no-untyped-def]
     """Fill in the ``positions`` of marked characters whose code point is ``flagged``; return their
@@ -382,3 +390,30 @@ def _runs(text, positions, runs, starts, run_of):  # type: ignore[no-untyped-def
             starts[count] = filled
         run_of[k] = count - 1
     return count
+
+
+def cuts_at_digits(pre_tokenizer: dict[str, Any]) -> bool:
+    r"""Whether a pre-tokenizer is a known one, which certainly cuts before and after a run of digits.
+
+    Text around a number may stay whole, as these pre-tokenizers cut it around a digit as they cut it
+    around a token. All of them take the first alternative that matches, from left to right; no
+    alternative looks back, and only ``\s+(?!\S)`` looks ahead. So they agree in what this engine
+    builds on:
+
+    - they cut before and after a run of digits, unless a character of category N touches it, and
+      what they do elsewhere does not depend on the digits;
+    - they cut white space before a space and digits as they cut it at the end of a text;
+    - they cut between a character that is no white space and a space; what stands before the space
+      does not depend on what follows, nor the other way round.
+    """
+    if pre_tokenizer["type"] == "ByteLevel":
+        usual = pre_tokenizer.get("use_regex", True)
+        return bool(usual and not pre_tokenizer.get("add_prefix_space", True))
+    steps = pre_tokenizer.get("pretokenizers") or []
+    if [step["type"] for step in steps] != ["Split", "ByteLevel"]:
+        return False
+    split, byte_level = steps
+    more = byte_level.get("add_prefix_space", True) or byte_level.get("use_regex", True)
+    if more or (split.get("behavior"), split.get("invert")) not in ALL_MATCHES:
+        return False
+    return regex_of(split) in PATTERNS

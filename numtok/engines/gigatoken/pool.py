@@ -1,7 +1,8 @@
-"""Call gigatoken for a tokenizer.json: the ids of many documents at once.
+"""Call gigatoken for a tokenizer.json: the ids of many documents at once. And the token in which
+each number of ordinary text begins, by the widths of tokens in bytes.
 
 In: a tokenizer.json, and documents in one buffer of bytes. Out:
-    :class:`~numtok.engines.chunks.Tokens`.
+    :class:`~numtok.engines.chunks.Tokens`; positions of tokens.
 
 One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
 encode at the same time get one each; that takes as much memory and some hundredths of a second more
@@ -14,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,10 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.engines.chunks import Tokens
 from numtok.engines.config import Config, to_json, tokenizer_errors
-from numtok.engines.engine import Ints
+from numtok.engines.engine import Encoded, Engine, Ints, Mask
+from numtok.numbers.numbers import Numbers
+
+Widths = npt.NDArray[Any]
 
 SMALL_TEXT = 1 << 16
 FEW = 50  # documents, or one in so many bytes: one by one they cost no more
@@ -139,3 +143,43 @@ def pool_of(config: Config) -> GigatokenPool:
     if pool is None:
         pool = _pools[text] = GigatokenPool(text)
     return pool
+
+
+def widths_of(contents: Mapping[int, bytes]) -> Widths:
+    """Return how many bytes each token has, by id, and 0, for all ids beyond."""
+    # 8 bits stay in the first-level cache
+    kind = np.uint8 if max(map(len, contents.values())) < 256 else np.uint16
+    widths = np.zeros(max(contents) + 2, kind)
+    for token, content in contents.items():
+        widths[token] = len(content)
+    return widths
+
+
+def find_first_tokens(
+    encoded: Encoded,
+    numbers: Numbers,
+    starts: Ints,
+    sizes: Ints,
+    widths: Widths,
+    slow: Callable[[], Engine],
+    wanted: Mask | None,
+) -> Ints:
+    """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, in
+    the rows that are ``wanted``.
+
+    The bytes that the tokens are made of are those of the rows, perhaps normalized: int64[n]
+    ``starts``, the byte of its row in which each number begins; int64[rows] ``sizes``. ``slow``
+    returns the engine that tells where bytes do not.
+    """
+    stops = np.cumsum(widths[np.minimum(encoded.ids, len(widths) - 1)], dtype=np.int64)
+    ends = np.append(0, stops)[encoded.offsets]
+    stops -= np.repeat(ends[:-1], np.diff(encoded.offsets))
+    places = encoded.tokens_at(starts, numbers.document, stops)
+    left = (np.diff(numbers.per_document()) > 0) & (np.diff(ends) != sizes)
+    if wanted is not None:
+        left &= wanted
+    if left.any():
+        places = np.where(
+            left[numbers.document], slow().first_tokens(encoded, numbers, left), places
+        )
+    return places

@@ -18,13 +18,12 @@ import numpy as np
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import Prefix, Tokens, chunks_between, interleave, marked
 from numtok.engines.config import Config, steps_of, without_numbers
-from numtok.engines.cuts import MARK
 from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
-from numtok.engines.gigatoken.pool import pool_of
-from numtok.engines.gigatoken.token_widths import find_first_tokens, widths_of
+from numtok.engines.gigatoken.pool import find_first_tokens, pool_of, widths_of
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
+MARK = "\u2581"  # what SentencePiece writes for a space
 TO_MARK = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
 PREPEND = {"type": "Prepend", "prepend": MARK}
 UNUSUAL = ("dropout", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
@@ -40,7 +39,6 @@ class SentencePieceEngine:
     """
 
     name = "gigatoken"
-    is_fast = True
 
     def __init__(self, config: Config, tokens: NumtokTokens, slow: Callable[[], Engine]) -> None:
         self._prefix = _prefix_of(config, tokens.as_text)
@@ -78,10 +76,6 @@ class SentencePieceEngine:
         starts = numbers.start + prefix * (numbers.start > 0)
         sizes = np.diff(rows.offsets) + prefix
         return find_first_tokens(encoded, numbers, starts, sizes, self._widths, self._slow, wanted)
-
-    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Return the spans of the engine with the same ids."""
-        return self._slow().spans(rows, slots)
 
 
 def _prefix_of(config: Config, as_text: bool) -> Prefix:

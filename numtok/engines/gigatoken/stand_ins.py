@@ -1,7 +1,7 @@
 """Text in which a digit stands in for each number, for gigatoken, and its tokens with those of the
 numbers in their places.
 
-Every known pre-tokenizer (:mod:`numtok.engines.cuts`) cuts before and after a run of
+Every known pre-tokenizer (``byte_level.cuts_at_digits``) cuts before and after a run of
 digits, whatever the digits are, so the text around is cut as it is around the number's token.
 Behind white space, digits and the like the digit has a space before it: white space before a space
 and a digit is cut as at the end of a text. The same stands between two rows, so that all rows of a
