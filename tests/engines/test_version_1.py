@@ -41,7 +41,7 @@ def pages(shared):
 @pytest.mark.parametrize("model", drop_in_tokenizers.builders())
 def test_models_have_the_ids_of_the_earlier_version(model, engine, pages):
     """GPT-2, GPT-NeoX, RoBERTa, BERT, T5 and Phi-3, on pages of Wikipedia."""
-    corpus = Corpus("wiki", "", pages, None, 0, b"", DEFAULT_TOKENIZER, quick=False, memory=False)
+    corpus = Corpus("wiki", "", pages, None, 0, b"", DEFAULT_TOKENIZER, quick=False)
     config = json.loads(drop_in_tokenizers.builders()[model](corpus).to_str())
     tok = Tokenizer.from_pretrained(_Source(config), [TAKES_ALL], engine=engine)
     for frame in (False, True):

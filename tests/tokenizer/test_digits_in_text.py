@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tokenizers
 import trained
-from pretrained import smollm2
 
 from numtok import Tokenizer
 from numtok.representations import Digits, PlaceValue, Subword
@@ -42,9 +41,12 @@ def test_a_tokenizer_that_cuts_digits_keeps_its_ids(kind):
 def test_a_real_tokenizer_that_cuts_digits_keeps_its_ids():
     """SmolLM2's, around a chat too, as the drop-in tokenizer and in batches."""
     transformers = pytest.importorskip("transformers")
+    from pretrained import smollm2
+
+    from numtok.hf import NumberTokenizer
+
     folder = smollm2()
     stock = transformers.AutoTokenizer.from_pretrained(folder)
-    from numtok.hf import NumberTokenizer
 
     bare = NumberTokenizer.from_tokenizer(stock, numbers=[BARE])
     tok = Tokenizer.from_pretrained(folder, numbers=[BARE])
