@@ -1,4 +1,4 @@
-"""What representations hold: the last number that fits, the first that does not, and what it is
+"""The limits of representations: the last number that fits, the first that does not, and what it is
 clipped to; and how near to a number what comes back of it is.
 """
 

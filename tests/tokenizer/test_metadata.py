@@ -110,7 +110,7 @@ def refused(name, described):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_key_missing_or_of_a_wrong_type(name):
-    """What is within them is mutated by ``tests/fuzz``."""
+    """The top-level keys; ``tests/fuzz`` mutates what they hold."""
     metadata = METADATA[name]
     variants = [changed(metadata, (key,), value) for key in metadata for value in WRONG]
     refusals = [refused(name, described) for described in variants[::5]]
