@@ -1,22 +1,24 @@
 """The drop-in tokenizer beside the plain fast tokenizer that it was made from, for every kind of
-tokenizer, each in a process of its own, and every way to call one.
+tokenizer, each in a process of its own, and every way to call one. Documents and sentences are new
+when they are timed, as tokenizers cache words.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import multiprocessing
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import numtok
 from benchmarks.corpus import Corpus
-from benchmarks.timing import Goal, Section, alternate, check
+from benchmarks.timing import Goal, Section, Timing, alternate, check, on_new_text
 
-BULK = 400_000  # characters of text for the calls of large batches
-PAGES, SENTENCES = 20, 200
+PARTS = 8  # of the text of each way to call, one for a turn
+SENTENCES = 200  # in a part
 SHORT = 100  # characters of a sentence
 SHAPES = (  # short texts of all shapes
     "The mass is 12 kg",
@@ -28,6 +30,7 @@ SHAPES = (  # short texts of all shapes
     "a text without numbers",
 )
 NEW = 40_000  # texts with different numbers, more than a tokenizer caches
+CALLS = 50  # with short texts, in one turn
 SENTENCE = re.compile(r"[^.\n]{30,100}\.(?= |$)")
 
 
@@ -41,7 +44,6 @@ class Budget(NamedTuple):
     sentence: tuple[float, float] = (0.3, 0.6)
 
 
-LONGER = Budget._fields  # ways that are timed for longer than one shape
 BYTE_LEVEL = Budget((10, 30), (8, 15), (2, 7), (0.9, 5))
 OTHERS = Budget((1, 6), (1, 5), (1, 2), (0.8, 2))
 BUDGETS = {
@@ -52,6 +54,19 @@ BUDGETS = {
     "T5": OTHERS,
     "Phi-3": OTHERS,
 }
+LABELS = {
+    "bulk": "tokenizer(texts)",
+    "streams": "with number streams",
+    "offsets": "with offsets",
+    "page": "one page at a time",
+    "sentence": "one short sentence at a time",
+}
+OPTIONS: dict[str, dict[str, bool]] = {  # of the ways that take a list
+    "bulk": {},
+    "streams": {"return_numbers": True},
+    "offsets": {"return_offsets_mapping": True},
+}
+PLAIN_WAYS = {"streams": "bulk"}  # the plain tokenizer has no number streams
 
 
 def run(corpus: Corpus) -> Section:
@@ -82,103 +97,93 @@ def _timed(kind: str, corpus: Corpus) -> Section:
     from numtok.hf import NumberTokenizer
 
     section = Section(kind)
-    texts, sentences = _texts(corpus)
     plain = PreTrainedTokenizerFast(tokenizer_object=drop_in_tokenizers.builders()[kind](corpus))
     ours = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.XVal()])
-    if not corpus.quick:
-        ours(texts)  # enough text for its engine
-    section.checks.append(_check_same(kind, ours, plain, texts, sentences))
-    _compare(section, kind, corpus, _ways(ours, plain, texts, sentences) | _shapes(ours, plain))
-    digits = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.Digits(1)])
-    _compare(section, f"{kind}, Digits(1)", corpus, _shapes(digits, plain))
-    scientific = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.P1000()])
-    _compare(section, f"{kind}, P1000()", corpus, _new_numbers(scientific, plain))
+    texts = corpus.texts
+    parts = {way: _parts(texts[k :: len(LABELS)] or texts) for k, way in enumerate(LABELS)}
+    parts["sentence"] = [_sentences(part) for part in parts["sentence"]]
+    few, sentences = parts["page"][0], parts["sentence"][0]
+    section.checks.append(_check_same(kind, ours, plain, few, sentences))
+    for way, label in LABELS.items():
+        timings = on_new_text(
+            {
+                "numtok": _each_part(_encode(ours, way), parts[way]),
+                "plain": _each_part(_encode(plain, PLAIN_WAYS.get(way, way)), parts[way]),
+            },
+            PARTS,
+        )
+        _add(section, kind, label, timings, getattr(BUDGETS[kind], way))
+    _time_shapes(section, kind, corpus, ours, plain)
+    for numbers, shapes in (("digits:1", SHAPES), ("p1000", ())):
+        other = NumberTokenizer.from_tokenizer(plain, numbers=numbers)
+        _time_shapes(section, f"{kind}, {numbers}", corpus, other, plain, shapes)
     return section
 
 
-def _texts(corpus: Corpus) -> tuple[list[str], list[str]]:
-    """Return documents to encode at once, and short sentences with a number."""
-    texts, count = [], 0
-    for text in corpus.texts:
-        texts.append(text)
-        count += len(text)
-        if count > (BULK // 50 if corpus.quick else BULK):
-            break
+def _parts(texts: list[str]) -> list[list[str]]:
+    """Return documents in parts of about the same size; all of them in each if they are few."""
+    return [texts[k::PARTS] or texts for k in range(PARTS)]
+
+
+def _sentences(texts: list[str]) -> list[str]:
+    """Return the short sentences with a number of some documents; where there are none, the
+    beginnings of the documents.
+    """
     stripped = (match.group().strip() for text in texts for match in SENTENCE.finditer(text))
     with_numbers = [sentence for sentence in stripped if len(numtok.scan([sentence]))]
-    return texts, (with_numbers or [text[:SHORT] for text in texts])[:SENTENCES]
+    return (with_numbers or [text[:SHORT] for text in texts])[:SENTENCES]
 
 
-Pair = tuple[Callable[[], object], Callable[[], object]]  # by numtok, by the plain tokenizer
+def _encode(tokenizer: Any, way: str) -> Callable[[list[str]], object]:
+    """Return a way to encode texts."""
+    if way in OPTIONS:
+        return functools.partial(tokenizer, **OPTIONS[way])
+    return functools.partial(_one_by_one, tokenizer)
 
 
-def _ways(ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> dict[str, Pair]:
-    """Return both calls of every way to call a tokenizer, by its name."""
-    pages = texts[:PAGES]
-    return {
-        "bulk": (lambda: ours(texts), lambda: plain(texts)),
-        "streams": (lambda: ours(texts, return_numbers=True), lambda: plain(texts)),
-        "offsets": (
-            lambda: ours(texts, return_offsets_mapping=True),
-            lambda: plain(texts, return_offsets_mapping=True),
-        ),
-        "page": (_one_by_one(ours, pages), _one_by_one(plain, pages)),
-        "sentence": (_one_by_one(ours, sentences), _one_by_one(plain, sentences)),
-    }
+def _each_part(
+    encode: Callable[[list[str]], object], parts: list[list[str]]
+) -> Callable[[int], object]:
+    """Return a function that encodes the part of a number."""
+    return lambda k: encode(parts[k])
 
 
-def _shapes(ours: Any, plain: Any) -> dict[str, Pair]:
-    """Return both calls with one short text alone, for each shape."""
-    shapes = {
-        text: (_one_by_one(ours, [text] * 50), _one_by_one(plain, [text] * 50)) for text in SHAPES
-    }
-    return shapes | _new_numbers(ours, plain)
+def _one_by_one(tokenizer: Any, texts: Iterable[str]) -> list[object]:
+    """Return what a tokenizer makes of each text alone."""
+    return [tokenizer(text) for text in texts]
 
 
-def _new_numbers(ours: Any, plain: Any) -> dict[str, Pair]:
-    """Return both calls with short texts that each have another number."""
-    texts = [f"The mass is {number / 100} kg" for number in range(NEW)]
-    one, other = itertools.cycle(texts), itertools.cycle(texts)
-    return {
-        "new": (
-            lambda: [ours(next(one)) for _ in range(50)],
-            lambda: [plain(next(other)) for _ in range(50)],
-        )
-    }
+def _time_shapes(
+    section: Section,
+    kind: str,
+    corpus: Corpus,
+    ours: Any,
+    plain: Any,
+    shapes: Iterable[str] = SHAPES,
+) -> None:
+    """Time a short text alone, of every shape and with numbers never met, and add the rows."""
+    cases = {f"{shape!r} alone": [shape] for shape in shapes}
+    cases["a number never met"] = [f"The mass is {number / 100} kg" for number in range(NEW)]
+    for label, texts in cases.items():
+        calls = {}
+        for name, tokenizer in (("numtok", ours), ("plain", plain)):
+            some = functools.partial(itertools.islice, itertools.cycle(texts), CALLS)
+            calls[name] = lambda one=tokenizer, some=some: _one_by_one(one, some())
+        _add(section, kind, label, alternate(calls, corpus.budget(1)), BYTE_LEVEL.sentence)
 
 
-def _one_by_one(tokenizer: Any, texts: list[str]) -> Callable[[], object]:
-    """Return a call that encodes texts one by one."""
-    return lambda: [tokenizer(text) for text in texts]
-
-
-LABELS = {
-    "bulk": "tokenizer(texts)",
-    "streams": "with number streams",
-    "offsets": "with offsets",
-    "page": "one page at a time",
-    "sentence": "one short sentence at a time",
-    "new": "a number never met",
-}
-
-
-def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair]) -> None:
-    """Time numtok and the plain tokenizer in turns, and add rows and budgets."""
-    for way, (ours, plain) in ways.items():
-        label = LABELS.get(way, f"{way!r} alone")
-        name, other = f"{kind}, numtok, {label}", f"{kind}, plain, {label}"
-        timings = alternate({name: ours, other: plain}, corpus.budget(3 if way in LONGER else 1))
-        section.add(timings, 0, name)
-        floor, aim = getattr(BUDGETS[kind.split(",")[0]], way if way in LONGER else "sentence")
-        section.goals.append(
-            Goal(
-                f"drop-in over plain, {kind}, {label}",
-                timings[other].over(timings[name]),
-                floor,
-                aim,
-                "x",
-            )
-        )
+def _add(
+    section: Section,
+    kind: str,
+    label: str,
+    timings: dict[str, Timing],
+    budget: tuple[float, float],
+) -> None:
+    """Add both rows, and the budget."""
+    named = {f"{kind}, {name}, {label}": timing for name, timing in timings.items()}
+    section.add(named, 0, f"{kind}, numtok, {label}")
+    ratio = timings["plain"].over(timings["numtok"])
+    section.goals.append(Goal(f"drop-in over plain, {kind}, {label}", ratio, *budget, "x"))
 
 
 def _check_same(kind: str, ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> str:

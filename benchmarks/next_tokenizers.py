@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from benchmarks.awareness import PATTERNS, train_with_pattern
 from benchmarks.corpus import ROOT, Corpus
 from benchmarks.drop_in_tokenizers import builders
 from benchmarks.next_peer import PARTS, parts_of, sum_of_ids
-from benchmarks.timing import Goal, Section, Timing, check, seconds_of
+from benchmarks.timing import Goal, Section, check, on_new_text
 
 PYTHON = ROOT / ".venv-next" / "bin" / "python"
 LLAMA3_STYLE = "Llama-3-style"
@@ -76,27 +77,18 @@ def _measure(section: Section, kind: str, corpus: Corpus, path: Path) -> None:
         peers |= {name: lambda part, to=to: ask(f"{part} {to}") for to, name in names.items()}
         peers[on_earlier] = lambda part: sum_of_ids(ours.encode_batch(columns[part]))
         peers[f"{kind}: 0.23 alone"] = alone_on_earlier
-        timings, results = _timed(peers)
+        results: dict[str, list[str]] = {name: [] for name in peers}
+
+        def keep(name: str, part: int) -> None:
+            results[name].append(peers[name](part))
+
+        timings = on_new_text({name: partial(keep, name) for name in peers}, PARTS, WARM_UP)
     for name in names.values():
         check(results[name] == results[on_earlier], f"{name} gives other ids than on 0.23")
     section.checks.append(f"{kind}: numtok gives the same ids on 1.0 as on 0.23")
     section.add(timings, corpus.megabytes / PARTS, alone)
     speed = timings[alone].over(timings[auto])
     section.goals.append(Goal(f"{kind}: numtok on 1.0 over 1.0 alone", speed, FLOOR, AIM, "x"))
-
-
-def _timed(peers: dict[str, Peer]) -> tuple[dict[str, Timing], dict[str, list[str]]]:
-    """Let the peers take turns with each part of the text, which is new to them, and return the
-    seconds of the parts after the first ones, and all results.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in peers}
-    results: dict[str, list[str]] = {name: [] for name in peers}
-    order = list(peers.items())
-    for part in range(PARTS):
-        for name, encode in order:
-            seconds[name].append(seconds_of(lambda: results[name].append(encode(part))))  # noqa: B023
-        order.append(order.pop(0))
-    return {name: Timing(tuple(some[WARM_UP:])) for name, some in seconds.items()}, results
 
 
 @contextmanager

@@ -190,3 +190,23 @@ def alternate(
             seconds[name].append(seconds_of(function, calls[name]))
         order.append(order.pop(0))
     return {name: Timing(tuple(measured)) for name, measured in seconds.items()}
+
+
+def on_new_text(
+    functions: Mapping[str, Callable[[int], object]], parts: int, warm_up: int = 2
+) -> dict[str, Timing]:
+    """Time functions in turns, each turn on another part of a text, so that no function meets a
+    text that it has cached.
+
+    Args:
+        functions: functions that take the number of a part, by name.
+        parts: parts of the text.
+        warm_up: parts at the beginning that do not count.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    order = list(functions.items())
+    for part in range(parts):
+        for name, function in order:
+            seconds[name].append(seconds_of(lambda: function(part)))  # noqa: B023
+        order.append(order.pop(0))
+    return {name: Timing(tuple(some[warm_up:])) for name, some in seconds.items()}
