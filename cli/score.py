@@ -203,20 +203,33 @@ def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[
 
     rows: Iterable[tuple[int, Any]]
     try:
-        with click.open_file(file, encoding="utf-8-sig", errors="strict") as stream:
+        with click.open_file(file, encoding="utf-8-sig", errors="surrogateescape") as stream:
+            lines = _lines(stream, file)
             if (suffix := file.lower()[-4:]) in (".csv", ".tsv"):
-                rows = _table(stream, "\t" if suffix == ".tsv" else ",", file)
+                rows = _table(lines, "\t" if suffix == ".tsv" else ",", file)
             else:
-                numbered = ((number, line) for number, line in enumerate(stream, 1) if line.strip())
+                numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
                 rows = ((number, _parse(line, file, number)) for number, line in numbered)
             for number, row in rows:
                 yield [_field(row, one, file, number, one in nested) for one in fields]
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}; check the path and its permissions"
         raise InputError(reason, file) from error
-    except UnicodeDecodeError:
-        reason = "is not UTF-8; unpack it if it is compressed, or convert it with iconv"
-        raise InputError(reason, file) from None
+
+
+def _lines(stream: Iterable[str], file: str) -> Iterator[str]:
+    """Yield the lines of a file whose bytes that are not UTF-8 are lone surrogates; InputError for
+    the first of these.
+    """
+    from numtok.errors import InputError
+
+    for number, line in enumerate(stream, 1):
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            reason = "is not UTF-8; unpack it if it is compressed, or convert it with iconv"
+            raise InputError(reason, file, number, error.start + 1) from None
+        yield line
 
 
 def _table(lines: Iterable[str], delimiter: str, file: str) -> Iterator[tuple[int, Any]]:

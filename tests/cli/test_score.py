@@ -53,7 +53,7 @@ def test_errors(tmp_path, content, options, message):
         (b"1072,1,072\n", "a.csv:2: "),  # and not the answer 1
         (b"5,5\n1072\n", "a.csv:3: "),
         (b'5,"never closed\n6,7\n', "a.csv:2: "),  # and not one row
-        (b"5,\xe9\n", "a.csv: is not UTF-8"),
+        (b"5,\xe9\n", "a.csv:2:3: is not UTF-8"),
     ],
 )
 def test_rows_that_could_be_read_as_others_are_refused(tmp_path, rows, place):
