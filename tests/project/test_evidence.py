@@ -77,10 +77,18 @@ def shapes(picture):
     return NUMERAL.sub("#", written), [float(one) for one in NUMERAL.findall(written)]
 
 
+# half a minute each
+LONG = {"bits_masked_words", "fone_arithmetic", "mixture", "pretrained_lora", "pretrained_words"}
+
+
 @pytest.mark.slow
-# the others show the same runs
 @pytest.mark.parametrize(
-    "name", [one.name for one in EXPERIMENTS.values() if one.results == one.name]
+    "name",
+    [
+        pytest.param(one.name, marks=[pytest.mark.thorough] if one.name in LONG else [])
+        for one in EXPERIMENTS.values()
+        if one.results == one.name  # the others show the same runs
+    ],
 )
 def test_it_learns_in_a_few_steps_and_is_kept(name, tmp_path, capfd):
     if name == "bits_masked_words" and shared_folder() is None:
