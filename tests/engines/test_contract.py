@@ -151,14 +151,23 @@ def test_many_rows(kind):
             assert tok.encode_batch([row] * count)["input_ids"].to_pylist() == [one] * count
 
 
-def test_many_runs_of_white_space():
-    chance = random.Random(3)
-    documents = ["a" + "".join(chance.choices(" \t\n", k=12)) + "5" for _ in range(6000)]
-    check(
-        Tokenizer(trained.config("neox"), [TAKES_ALL], engine="gigatoken"),
-        oracle("neox"),
-        documents,
-    )
+@pytest.mark.parametrize("lengths", [range(2, 25), (2, 4, 8)])
+def test_many_runs_of_white_space(lengths):
+    """Of all lengths, where such runs are added tokens of any length, or of some."""
+    config = trained.config("neox")
+    words = [token for token in config["added_tokens"] if token["content"].strip()]
+    run, first = config["added_tokens"][-1], words[-1]["id"] + 1
+    runs = [run | {"content": " " * k, "id": first + n} for n, k in enumerate(lengths)]
+    config["added_tokens"] = words + runs
+    chance, ends = random.Random(3), ("a", "5", "\n", "-7", "½", "")
+    documents = ["a" + "".join(chance.choices(" \t\n", k=12)) + "5" for _ in range(3000)]
+    documents += [
+        f"{before}{' ' * k}{after}"
+        for k in range(80)
+        for before, after in itertools.product(ends, repeat=2)
+    ]
+    tok = Tokenizer(config, [TAKES_ALL], engine="gigatoken")
+    check_with_numbers(tok, Oracle(config, tok.tokens), documents)
 
 
 def test_short_texts_in_threads():

@@ -89,9 +89,11 @@ class ByteLevelEngine:
         self._slow, self._config, self._two_forms = slow, config, tokens.spaced >= 0
         is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
         words = [token for token in added if not _is_run(token)]
-        self._has_runs = len(words) < len(added)
+        runs = {len(token["content"]) for token in added if _is_run(token)}
+        longest = max(runs, default=0)
+        self._longest_run = longest if runs == {*range(2, longest + 1)} else 1
         vocabulary = (self._bare if is_cut_at_digits else self._complete).vocab
-        self._rules = Rules(self._two_forms, False, classes()) if is_cut_at_digits else None
+        self._rules = Rules(self._two_forms, 0, classes()) if is_cut_at_digits else None
         added_bytes = {token["id"]: token["content"].encode() for token in added}
         self.widths = widths_of(vocabulary | added_bytes)
         self.normalizes = config.get("normalizer") is not None
@@ -127,7 +129,8 @@ class ByteLevelEngine:
             return interleave(tokens, chunks.spaced, slots)
         text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
         unsafe, runs = self._unsafe_positions(text, rows.offsets - rows.offsets[0])
-        written = write(text, rows, slots, unsafe, self._rules._replace(runs=runs))
+        rules = self._rules._replace(longest_run=self._longest_run * runs)
+        written = write(text, rows, slots, unsafe, rules)
         words = self._complete_tokens(text, written.words)
         memory.trim_memory(rows.nbytes)
         documents = np.concatenate([[0], written.documents])
@@ -143,9 +146,8 @@ class ByteLevelEngine:
         starts, sizes = numbers.start, np.diff(rows.offsets)
         if self.normalizes:
             starts = starts.copy()
-            first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-            flagged = self._unsafe, self._by_tokenizers
-            positions = changed_positions(rows.text[first:last], *flagged)
+            first, text = rows.offsets[0], rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
+            positions = changed_positions(text, self._unsafe, self._by_tokenizers)
             changed = np.diff(np.searchsorted(positions, rows.offsets - first)) > 0
             for row in np.flatnonzero(changed):
                 in_row = slice(per_row[row], per_row[row + 1])
@@ -162,10 +164,10 @@ class ByteLevelEngine:
             positions = positions_of(text, self._unsafe)
         if self._words:
             positions = np.concatenate([positions, spans_in_rows(self._words, text, offsets)[:, 0]])
-        runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._has_runs else None
+        runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._longest_run else None
         if runs is not None:
             positions = np.concatenate([positions, runs])
-        return np.sort(positions), self._has_runs and runs is None
+        return np.sort(positions), self._longest_run > 0 and runs is None
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], spans: Ints) -> Tokens:
         """Return the tokens of spans of the text, by the complete tokenizer or ``tokenizers``."""
@@ -311,8 +313,7 @@ def changed_positions(text: Bytes, unsafe: Bytes, always: Bytes) -> Ints:
 
     A character that NFC may change stands in a run of characters that are not ASCII, after one
     that may be; each such run is normalised by itself, and most are what NFC makes of them.
-    Python's own data know all characters that are not newer, and their normal forms are the same
-    for ever.
+    Python's own data know all characters that are not newer, whose normal forms are for ever.
     """
     positions = positions_of(text, unsafe)
     if not len(positions):
@@ -333,9 +334,7 @@ def changed_positions(text: Bytes, unsafe: Bytes, always: Bytes) -> Ints:
 
 
 def runs_of_spaces(text: Bytes, most: int) -> Ints | None:
-    """Return the positions of spaces before another one; None if they are more than ``most``,
-    about.
-    """
+    """Return the positions of spaces before another one; None if there are more than ``most``."""
     spaces = marks_of(text, SPACES)
     behind = spaces >> ONE
     behind[:-1] |= spaces[1:] << SIXTY_THREE
@@ -350,9 +349,7 @@ def runs_of_spaces(text: Bytes, most: int) -> Ints | None:
 
 @kernel
 def _positions(text, flagged, marks, positions):  # type: ignore[no-untyped-def]
-    """Fill in the ``positions`` of marked characters whose code point is ``flagged``; return their
-    count.
-    """
+    """Fill in and count the ``positions`` of marked characters with a ``flagged`` code point."""
     count = 0
     for block in range(marks.size):
         bits = marks[block]

@@ -60,8 +60,7 @@ class _Encoder:
 
 
 class GigatokenPool:
-    """The tokenizers of one tokenizer.json that nobody uses right now, and more where they are
-    needed.
+    """The tokenizers of one tokenizer.json that nobody uses right now, and more where needed.
 
     Raises:
         TokenizerError: if gigatoken cannot load it.

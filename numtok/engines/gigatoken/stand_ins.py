@@ -7,9 +7,10 @@ Behind white space, digits and the like the digit has a space before it: white s
 and a digit is cut as at the end of a text. The same stands between two rows, so that all rows of a
 batch are mostly one document. Walking the tokens by their width in bytes finds the digits again.
 
-Where a digit would not do, the document ends, and another one begins: before a character of
-category N, which would be one run with the digit; and after a space, where that and the space
-before the digit would be an added token.
+Behind a run of spaces that is an added token the digit needs no space. Where a digit would not do,
+the document ends, and another one begins: before a character of category N, which would be one run
+with the digit; and after a single space, where that and the space before the digit would be such a
+run.
 
 Words with *unsafe* characters (:mod:`numtok.engines.gigatoken.byte_level`) are left out of
 the text, from the space before to the space after, and their ids are inserted.
@@ -50,7 +51,9 @@ class Rules(NamedTuple):
     """Properties of the tokenizer that decide where a digit may stand in."""
 
     two_forms: bool  # whether a number takes the space before it along
-    runs: bool  # whether runs of spaces are added tokens
+    # The longest run of spaces that is an added token, of any length up to that; 0 without such
+    # tokens, 1 if some lengths are none.
+    longest_run: int
     classes: Bytes  # uint8 by code point, of the bits above
 
 
@@ -202,11 +205,15 @@ def _stand_in(rules, out, kind, spaced):  # type: ignore[no-untyped-def]
     begin, stop = out.counters[OPEN], out.counters[FILLED]
     before, _ = class_before(out.text, stop, begin, rules.classes)
     spaced |= before & (NUMERIC | WHITE) != 0
-    if rules.runs and spaced and stop > begin and out.text[stop - 1] == SPACE:
+    first = stop
+    while rules.longest_run and spaced and first > begin and out.text[first - 1] == SPACE:
+        first -= 1
+    is_run = first < stop and (stop - first - 1) % rules.longest_run != 0
+    if first < stop and not is_run:
         _end_document(out)
         _note(out, kind, 0)
     else:
-        _note(out, kind, 1 + np.int64(spaced))
+        _note(out, kind, 1 + np.int64(spaced and not is_run))
 
 
 @inlined_kernel
