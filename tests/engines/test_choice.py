@@ -6,6 +6,7 @@ import json
 import pickle
 import warnings
 
+import gigatoken
 import new_process
 import numpy as np
 import pyarrow as pa
@@ -312,22 +313,31 @@ def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(monkeyp
     assert 1.9 * len(text) < max(allocated) < 2.2 * len(text)
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["by memory", "by text"])
-def test_what_gigatoken_caches_is_bounded(told, monkeypatch):
-    """A tokenizer is made anew when the process has grown, else it stays."""
-    size = [1 << 30]
+@pytest.mark.parametrize(
+    ("told", "freed", "fewest", "most"),
+    [
+        pytest.param(True, 0, 2, 4, id="by memory"),
+        pytest.param(True, pool.MOST_GROWN, 1, 1, id="of other code"),
+        pytest.param(False, 0, 2, 4, id="by text"),
+    ],
+)
+def test_what_gigatoken_caches_is_bounded(told, freed, fewest, most, monkeypatch):
+    """A tokenizer is made anew when the process has grown by more than what is given back to the
+    system when asked, else it stays.
+    """
+    size, made, make = [1 << 30], [], gigatoken.Tokenizer.from_json
     monkeypatch.setattr(memory, "resident", lambda: size[0] if told else None)
+    monkeypatch.setattr(memory, "release", lambda: size.insert(0, size[0] - freed))
     monkeypatch.setattr(pool, "LEAST_TEXT", 1 << 14)
     monkeypatch.setattr(pool, "MOST_TEXT", 1 << 16)
-    made = []
-    monkeypatch.setattr(memory, "release", lambda: made.append(True))  # of one that is let go
+    monkeypatch.setattr(gigatoken.Tokenizer, "from_json", lambda text: made.append(1) or make(text))
     encoders = GigatokenPool(json.dumps(trained.config("gpt2") | {"added_tokens": []}))
     text = np.full(1 << 14, ord("a"), np.uint8)
     for turn in range(12):
         encoders.tokens(text, np.array([0, len(text)]))
-        assert turn > 1 or not made
+        assert turn > 1 or len(made) == 1
         size[0] += pool.MOST_GROWN // 4
-    assert 0 < len(made) < 5
+    assert fewest <= len(made) <= most
 
 
 @pytest.mark.slow

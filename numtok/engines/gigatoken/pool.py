@@ -5,9 +5,8 @@ In: a tokenizer.json, and documents in one buffer of bytes. Out:
     :class:`~numtok.engines.chunks.Tokens`; positions of tokens.
 
 One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
-encode at the same time get one each; that takes as much memory and some hundredths of a second more
-for each. gigatoken caches the ids of every word that it ever saw, so a tokenizer is made anew when
-the process has grown.
+encode at the same time get one each, each with memory of its own. gigatoken caches the ids of every
+word that it ever saw, so a tokenizer is made anew when the process has grown.
 """
 
 from __future__ import annotations
@@ -56,7 +55,11 @@ class _Encoder:
             return False
         if self.resident is None:
             return self.read > MOST_TEXT
-        return (memory.resident() or 0) > self.resident + MOST_GROWN
+        most = self.resident + MOST_GROWN
+        if (memory.resident() or 0) > most:
+            memory.release()  # what other code has let go of
+            self.read = 0
+        return (memory.resident() or 0) > most
 
 
 class GigatokenPool:

@@ -7,10 +7,9 @@ Behind white space, digits and the like the digit has a space before it: white s
 and a digit is cut as at the end of a text. The same stands between two rows, so that all rows of a
 batch are mostly one document. Walking the tokens by their width in bytes finds the digits again.
 
-Behind a run of spaces that is an added token the digit needs no space. Where a digit would not do,
-the document ends, and another one begins: before a character of category N, which would be one run
-with the digit; and after a single space, where that and the space before the digit would be such a
-run.
+Behind a run of spaces that is an added token it needs none. Where a digit would not do, the document
+ends, and another one begins: before a character of category N, which would be one run with the
+digit; and after a single space, where that and the space before the digit would be such a run.
 
 Words with *unsafe* characters (:mod:`numtok.engines.gigatoken.byte_level`) are left out of
 the text, from the space before to the space after, and their ids are inserted.
@@ -51,8 +50,7 @@ class Rules(NamedTuple):
     """Properties of the tokenizer that decide where a digit may stand in."""
 
     two_forms: bool  # whether a number takes the space before it along
-    # The longest run of spaces that is an added token, of any length up to that; 0 without such
-    # tokens, 1 if some lengths are none.
+    # of spaces that is an added token, as all shorter ones are; 0 without such tokens, else 1
     longest_run: int
     classes: Bytes  # uint8 by code point, of the bits above
 
