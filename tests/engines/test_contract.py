@@ -153,7 +153,7 @@ def test_many_rows(kind):
 
 @pytest.mark.parametrize("lengths", [range(2, 25), (2, 4, 8)])
 def test_many_runs_of_white_space(lengths):
-    """Of all lengths, where such runs are added tokens of any length, or of some."""
+    """Runs of all lengths, where those of any length are added tokens, or those of some."""
     config = trained.config("neox")
     words = [token for token in config["added_tokens"] if token["content"].strip()]
     run, first = config["added_tokens"][-1], words[-1]["id"] + 1
